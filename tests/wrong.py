@@ -154,7 +154,7 @@ WRONG: dict[str, tuple[str, ...]] = {
     "acceptance without the way back": (POSTERIOR, "accepts", "odds += (noise**2).sum(-1) / 2 - (back**2).sum(-1) / (4 * eta)", "pass"),
     "acceptance the other way round": (POSTERIOR, "accepts", "problem.potential(x) - problem.potential(there)", "problem.potential(there) - problem.potential(x)"),
     # Mixing.
-    "the sum over neighbors for the mean": (POSTERIOR, "plain", MIX, "network.mix(network.adjacency(), x, plus=noise - eta * grad)"),
+    "the sum over neighbors for the mean": (POSTERIOR, "plain", MIX, "network.mix(network.graph.adjacency, x, plus=noise - eta * grad)"),
     "mixing with another sign": (POSTERIOR, "plain", MIX, '2 * x - network.mix("metropolis", x) + noise - eta * grad'),
     "weights that do not add up to one": (POSTERIOR, "plain", MIX, '.9 * network.mix("metropolis", x) + noise - eta * grad'),
     "mixing without sending": (LOCAL, "plain", MIX, f"{WEIGHTS} @ x + noise - eta * grad"),

@@ -29,8 +29,9 @@ class Needs(NamedTuple):
 
     network: ``alone``, a single agent; ``server``, an average of all by a server, or a single
     agent; ``connected``, neighbors that hear each other, and a path between any two agents, or no
-    edges; ``paths``, the same where edges may have directions; ``mixing``, doubly stochastic
-    weights on such a network (the sampler's ``weights``, or Metropolis weights); ``any`` network.
+    edges; ``pairs``, the same with an edge at least; ``paths``, the same where edges may have
+    directions; ``mixing``, doubly stochastic weights on such a network (the sampler's ``weights``,
+    or Metropolis weights); ``any`` network.
 
     peers: whether agents must receive the vectors of their neighbors, so that a server's average
     does not do.
@@ -41,7 +42,7 @@ class Needs(NamedTuple):
     problem: names of methods that the problem must have besides ``gradient``.
     """
 
-    network: Literal["any", "alone", "server", "connected", "paths", "mixing"] = "any"
+    network: Literal["any", "alone", "server", "connected", "pairs", "paths", "mixing"] = "any"
     peers: bool = False
     arrival: str = ""
     problem: tuple[str, ...] = ()
@@ -62,8 +63,12 @@ def check_needs(sampler: Any, problem: Any, network: Network) -> None:
         raise ConcordError(
             f"{name} needs a server, which {graph.name} has not; use topology server"
         )
-    if needs.network in ("connected", "paths"):
+    if needs.network in ("connected", "pairs", "paths"):
         _check_connected(network, directed=needs.network == "paths")
+    if needs.network == "pairs" and not network.edges:
+        raise ConcordError(
+            f"topology {graph.name!r} of {network.agents} has no pair to gossip; add edges"
+        )
     if needs.network == "mixing":
         _check_mixing(network, getattr(sampler, "weights", "metropolis"))
     if needs.peers and graph.server_messages is not None:
@@ -141,7 +146,7 @@ def _check_mixing(network: Network, weights: str | float) -> None:
             "sampler for directed networks (push_sum_sgld)"
         )
     least = matrix.diagonal().min()
-    if (weights == "best_constant" or not isinstance(weights, str)) and least < -1e-12:
+    if not isinstance(weights, str) and least < -1e-12:
         raise ConcordError(
             f"weights: {weights} gives an agent the weight {least:.3g} on itself, on {graph.name} "
             f"of {graph.agents}, but averages need weights that are not negative; use metropolis"

@@ -4,9 +4,9 @@ Agent i holds the potential :math:`f_i`: the negative log likelihood of its data
 the negative log prior. The target is :math:`\pi \propto \exp(-\sum_i f_i)`. Arrays x have shape
 (chains, agents, dim), and :math:`f_i` is evaluated at agent i's own position :math:`x_i`.
 
-``Problem`` is the protocol of all problems. Each further ability has a small protocol of its own. A
-sampler that needs one asks ``isinstance(problem, Quadratic)`` before its first step, and raises a
-ConcordError otherwise. ``isinstance`` tests that the members exist, not that they are right.
+``Problem`` is the protocol of all problems. Further abilities are protocols of their own, or
+methods that ``CountedProblem`` has, too; samplers refuse problems without those that they need
+(``concord.needs``).
 """
 
 from __future__ import annotations
@@ -63,41 +63,6 @@ class Quadratic(Protocol):
 
 
 @runtime_checkable
-class ChosenAgents(Protocol):
-    """A problem that evaluates the gradients of a few agents, for samplers that move only these."""
-
-    def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return grad f_i(x_i) of chosen agents i, (chains, few, dim).
-
-        agents: numbers of the agents, (chains, few), or (few,) where all chains choose the same. x:
-        their positions, (chains, few, dim).
-        """
-
-
-@runtime_checkable
-class Proximal(Protocol):
-    """A problem that minimizes each agent's potential plus a quadratic form.
-
-    A solver may keep what depends on the curvature alone, such as an inverse, for its next call.
-    """
-
-    def minimize(
-        self,
-        linear: np.ndarray,
-        curvature: np.ndarray,
-        start: np.ndarray,
-        agents: Any = slice(None),
-    ) -> tuple[np.ndarray, Any]:
-        r"""Return the x_i that solve :math:`\nabla f_i(x_i) + c_i x_i = b_i`, and their cost.
-
-        linear: b, (chains, few, dim). curvature: c of all agents, (agents,). start: a guess of the
-        solution, (chains, few, dim), for solvers that iterate. agents: numbers of the few agents,
-        (few,); by default all. The cost counts gradients of an agent: 1 of a closed form, else
-        (chains, few). Where b is not finite, x is not a number.
-        """
-
-
-@runtime_checkable
 class WithMiniBatches(Protocol):
     """A problem whose potentials are sums over points, so that mini-batches can be drawn.
 
@@ -126,17 +91,6 @@ class WithPotential(Protocol):
         """Return f_i(x_i) up to a constant that does not depend on x, (chains, agents)."""
 
 
-@runtime_checkable
-class WithHessians(Protocol):
-    """A problem that multiplies vectors by the Hessians of its potentials."""
-
-    def hessian_product(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return the products of the Hessian of f_i at x_i with v_i, (chains, agents, dim).
-
-        x, v: positions and vectors, both (chains, agents, dim).
-        """
-
-
 class CountedProblem:
     """A problem that counts the gradients that a sampler evaluates.
 
@@ -163,7 +117,7 @@ class CountedProblem:
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return grad f_i(x_i), (chains, agents, dim), and count one gradient of each agent."""
-        self.gradients = self.gradients + 1
+        self.pay(1)
         gradient: np.ndarray = self.problem.gradient(x)
         return gradient
 
@@ -175,7 +129,7 @@ class CountedProblem:
         """
         counted = np.zeros((*agents.shape[:-1], self.problem.agents), dtype=np.int64)
         counted[agents if agents.ndim == 1 else (self._chain, agents)] = 1
-        self.gradients = self.gradients + counted
+        self.pay(counted)
         if self._chooses:
             chosen: np.ndarray = self.problem.gradient_of(agents, x)
             return chosen
@@ -191,7 +145,7 @@ class CountedProblem:
         of a mini-batch. chains: which chains are charged, a mask (chains,); None: all.
         """
         cost = getattr(self.problem, "full_cost", 1)
-        self.gradients = self.gradients + (cost if chains is None else chains[:, None] * cost)
+        self.pay(cost if chains is None else chains[:, None] * cost)
         full = getattr(self.problem, "full_gradient", self.problem.gradient)
         gradient: np.ndarray = full(x)
         return gradient
@@ -201,9 +155,21 @@ class CountedProblem:
 
         x, reference: (chains, agents, dim). Both gradients are of the same mini-batch.
         """
-        self.gradients = self.gradients + 2
+        self.pay(2)
         apart: np.ndarray = self.problem.difference(x, reference)
         return apart
+
+    def reduced_gradient(
+        self, x: np.ndarray, reference: np.ndarray, control: np.ndarray
+    ) -> np.ndarray:
+        """Return estimates of grad f_i(x_i) with control variates, and count what they take.
+
+        x, reference, control: (chains, agents, dim). The estimate is the ``difference`` from the
+        gradient at the reference, plus the control, which is mostly the full gradient there. With
+        an empty reference it is the gradient plus the control, and an empty control adds nothing.
+        """
+        estimate = self.difference(x, reference) if reference.size else self.gradient(x)
+        return estimate + control if control.size else estimate
 
     def minimize(
         self,
@@ -212,16 +178,25 @@ class CountedProblem:
         start: np.ndarray,
         agents: Any = slice(None),
     ) -> tuple[np.ndarray, Any]:
-        """Return the minimizers and cost of ``Proximal.minimize``, and count the cost."""
+        r"""Return the x_i that solve :math:`\nabla f_i(x_i) + c_i x_i = b_i`, and count their cost.
+
+        linear: b, (chains, few, dim). curvature: c of all agents, (agents,). start: a guess of the
+        solution, (chains, few, dim), for solvers that iterate. agents: numbers of the few agents,
+        (few,); by default all. The cost, which is returned too, is in gradients of an agent: 1 of a
+        closed form, else (chains, few). Where b is not finite, x is not a number.
+        """
         x, cost = self.problem.minimize(linear, curvature, start, agents)
         counted = np.zeros((*np.shape(cost)[:-1], self.problem.agents), dtype=np.int64)
         counted[..., agents] = cost
-        self.gradients = self.gradients + counted
+        self.pay(counted)
         return x, cost
 
     def hessian_product(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return the products of the Hessians with v, and count two gradients of each agent."""
-        self.gradients = self.gradients + 2
+        """Return the products of the Hessian of f_i at x_i with v_i, and count two gradients.
+
+        x, v: positions and vectors, both (chains, agents, dim), as are the products.
+        """
+        self.pay(2)
         product: np.ndarray = self.problem.hessian_product(x, v)
         return product
 

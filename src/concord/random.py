@@ -13,9 +13,16 @@ import numpy as np
 
 from concord.networks.graph import Graph
 
+# Ticks are drawn together until they take so many normal numbers: a draw of few numbers takes
+# longer than the rest of a tick.
+NORMALS_PER_DRAW = 1 << 17
 
-def enumerates(rng: Any) -> bool:
-    """Return whether a generator enumerates choices and does not draw (``laws.read_off``)."""
+
+def is_enumerating(rng: Any) -> bool:
+    """Return whether ``rng`` is no generator, but goes through all outcomes of random choices.
+
+    Exact laws are computed by one that does (``laws.read_off``).
+    """
     return hasattr(rng, "choose")
 
 
@@ -33,7 +40,7 @@ def draw_choice(
     probability: probabilities of outcomes 0, 1, .... draw: function that draws the outcomes in
     another way; None: by one uniform number of each chain.
     """
-    if enumerates(rng):
+    if is_enumerating(rng):
         chosen: np.ndarray = rng.choose(np.asarray(probability, dtype=float), chains)
         return chosen
     if draw is not None:
@@ -43,17 +50,24 @@ def draw_choice(
 
 
 def draw_bool(rng: Any, probability: float, chains: int) -> np.ndarray:
-    """Draw whether an event of a given probability happens in each chain, (chains,)."""
+    """Draw whether an event of a given probability happens in each chain, (chains,).
+
+    Nothing is drawn for a sure event.
+    """
+    if probability == 1:
+        return np.ones(chains, dtype=bool)
     return draw_choice(rng, [probability, 1 - probability], chains) == 0
 
 
-def count_steps_ahead(rng: Any, numbers: int, most: int) -> int:
-    """Return the number of steps whose random numbers are drawn together.
+def draw_subsets(rng: np.random.Generator, count: int, shape: tuple[int, int]) -> np.ndarray:
+    """Draw ``count`` of the agents in each chain without replacement, a mask of a shape.
 
-    numbers: how many numbers a step takes. most: how many may be drawn together. It is one step
-    where the generator enumerates choices.
+    shape: (chains, agents). Nothing is drawn where all agents are taken.
     """
-    return 1 if enumerates(rng) else max(1, most // numbers)
+    if count == shape[1]:
+        return np.ones(shape, dtype=bool)
+    numbers = rng.random(shape)
+    return numbers <= np.sort(numbers, axis=1)[:, count - 1, None]
 
 
 def draw_pairs(graph: Graph, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
@@ -61,14 +75,11 @@ def draw_pairs(graph: Graph, shape: tuple[int, int], rng: np.random.Generator) -
 
     The agent is uniform over all, the neighbor uniform over the agent's. shape: (ticks, chains).
     """
-    if enumerates(rng):  # the law of a pair is that of the same two the other way round
+    if is_enumerating(rng):  # the law of a pair is that of the same two the other way round
         chance = (1 / graph.degrees)[graph.edges].sum(axis=1) / graph.agents
         return graph.edges[draw_choice(rng, chance, shape[1])][None]
-    first = np.searchsorted(graph.receivers, np.arange(graph.agents))
-    agent = rng.integers(0, graph.agents, shape)
-    choice = (rng.random(shape) * graph.degrees[agent]).astype(np.intp)
-    choice = np.minimum(choice, graph.degrees[agent] - 1)  # a product may round up
-    return np.stack([agent, graph.senders[first[agent] + choice]], axis=-1)
+    ways = graph.draw_ways(shape, rng)
+    return np.stack([graph.receivers[ways], graph.senders[ways]], axis=-1)
 
 
 @lru_cache(maxsize=32)
@@ -77,3 +88,19 @@ def activity(graph: Graph) -> np.ndarray:
     inverse = 1 / graph.degrees
     shares = np.bincount(graph.receivers, inverse[graph.senders], graph.agents)
     return (1 + shares) / graph.agents
+
+
+def draw_ticks(state: Any, k: int, graph: Graph, rng: Any) -> tuple[Any, int]:
+    """Return a state with the pairs and noise of tick k, and their index in its arrays.
+
+    state: has fields x, (chains, agents, dim), and pairs, (ticks, chains, 2), and normals, (ticks,
+    chains, 2, dim), which serve several ticks, and are drawn anew where k is none of them. It is a
+    tick at a time where the generator enumerates choices.
+    """
+    chains, _, dim = state.x.shape
+    ticks = 1 if is_enumerating(rng) else max(1, NORMALS_PER_DRAW // (2 * chains * dim))
+    if k % ticks == 0 or not len(state.pairs):
+        pairs = draw_pairs(graph, (ticks, chains), rng)
+        normals = rng.standard_normal((ticks, chains, 2, dim))
+        state = state._replace(pairs=pairs, normals=normals)
+    return state, k % ticks

@@ -10,8 +10,9 @@ import numpy as np
 from msgspec import Meta
 
 from concord.errors import FINITE_RANGE, ConcordError, short
+from concord.networks.graph import check_agents
 from concord.networks.network import Network
-from concord.options import Count, Index, Options
+from concord.options import Count, Index, Options, Some
 from concord.problem import CountedProblem
 from concord.sampler import WithReadOut
 from concord.sampling.trace import Trace
@@ -39,9 +40,9 @@ class Record(Options):
     at: Annotated[
         tuple[Index, ...] | None, "record at just these iterations, instead of every so many"
     ] = None
-    agents: Annotated[
-        tuple[Index, ...] | None, "agents whose draws and probes are kept; none: all"
-    ] = None
+    agents: Annotated[Some[Index] | None, "agents whose draws and probes are kept; none: all"] = (
+        None
+    )
     draws: Annotated[bool, "keep the agents' draws"] = True
     average: Annotated[bool, "keep the network average of each chain"] = True
     probes: Annotated[tuple[Probed, ...], "quantities computed while sampling"] = ()
@@ -227,14 +228,7 @@ MOST_NUMBERS = 10**11  # draws of a run; a terabyte at least
 def check_record(record: Record, agents: int, chains: int, iterations: int, where: str) -> None:
     """Refuse a record of nothing, of agents that do not exist, or of too many numbers."""
     recorded = range(agents) if record.agents is None else record.agents
-    for number, agent in enumerate(record.agents or ()):
-        if agent >= agents:
-            raise ConcordError(
-                f"{where}.agents[{number}]: there is no agent {agent}; "
-                f"name agents 0 to {agents - 1}"
-            )
-    if not recorded:
-        raise ConcordError(f"{where}.agents: it names no agent; leave it out for all of them")
+    check_agents(record.agents or (), agents, f"{where}.agents")
     draws = 1 + iterations // record.every
     if record.at is not None:
         draws = len(record.iterations(iterations))

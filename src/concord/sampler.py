@@ -48,7 +48,7 @@ class Sampler(Options):
     takes_batches: whether it may be given mini-batch gradients in place of full ones.
     takes_order: whether its agents may move one after another (``Network.order``).
     draws_ahead: fields of the state with random numbers of steps to come. The step draws them where
-    they are empty, and their first axis is of steps (``random.count_steps_ahead``).
+    they are empty, and their first axis is of steps (``random.draw_ticks``).
 
     Examples
     --------
@@ -144,13 +144,14 @@ def check_state(state: Any, sampler: Any, shape: tuple[int, ...], before: Any = 
     if fits and type(state) is type(before):
         return
     method = f"{type(sampler).__name__}.{'init' if before is None else 'step'}"
-    wanted = ""
-    if before is not None and not isinstance(state, type(before)):
-        wanted = f"{type(before).__name__}, as its init does"
-    elif not hasattr(state, "_fields") or not all(isinstance(part, np.ndarray) for part in state):
-        wanted = "a NamedTuple of arrays, x first"
-    if wanted:
-        raise ConcordError(f"{method} returned {type(state).__name__}, but must return {wanted}")
+    if before is None:
+        expected = "a NamedTuple of arrays, x first"
+        right = hasattr(state, "_fields") and all(isinstance(part, np.ndarray) for part in state)
+    else:
+        expected = f"{type(before).__name__}, as its init does"
+        right = isinstance(state, type(before))
+    if not right:
+        raise ConcordError(f"{method} returned {type(state).__name__}, but must return {expected}")
     if not fits:
         raise ConcordError(
             f"{method} returned x of shape {np.shape(x)} and type {np.asarray(x).dtype}, but must "
@@ -181,6 +182,20 @@ class Coefficients(NamedTuple):
     matrix: Any
     gain: Any
     sd: Any
+
+
+def track_average(
+    network: Network, weights: Any, vectors: np.ndarray, rest: np.ndarray, lane: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    r"""Return each agent's running estimate of the agents' average vector, and its rest.
+
+    .. math:: y_i = \sum_j W_{ij} (r_j + g_j), \qquad r_i \leftarrow y_i - g_i
+
+    vectors: g, (chains, agents, dim). rest: r of the iteration before, zero at first; its sum over
+    the agents stays zero if W is doubly stochastic. lane: the channel that carries r + g.
+    """
+    average = network.mix(weights, rest + vectors, lane=lane)
+    return average, average - vectors
 
 
 def langevin_noise(rng: np.random.Generator, step_size: float, like: np.ndarray) -> np.ndarray:

@@ -45,8 +45,8 @@ def vary(sampler: Sampler, values: Mapping[str, Any], where: str) -> Sampler:
     for name in values:
         if name not in stated:
             raise ConcordError(f"{where}.{name}: unknown option; {nearest(name, stated)}")
-    found: Sampler = build(type(sampler), {**stated, **values}, where)
-    return found
+    varied: Sampler = build(type(sampler), {**stated, **values}, where)
+    return varied
 
 
 def read_value(sampler: Sampler, tune: str, where: str) -> float:
@@ -118,8 +118,8 @@ def settings(
     if arena.aim is not None:
         factor, count = 2.0 ** len(values), FIRST // len(values)
     for value in values:
-        own = {} if name is None else {name: value}
-        one = vary(sampler, own, f"{where}.second")
+        second = {} if name is None else {name: value}
+        one = vary(sampler, second, f"{where}.second")
         limit = find_limit(one, tune, problem, network)
         limits.append(limit)
         if arena.share is not None:
@@ -127,7 +127,7 @@ def settings(
         else:
             top = limit if np.isfinite(limit) else begin * factor ** (count // 2)
             steps = [top * factor**-i for i in range(1, count + 1)]
-        groups.append([Setting({tune: s, **own}, vary(one, {tune: s}, where)) for s in steps])
+        groups.append([Setting({tune: s, **second}, vary(one, {tune: s}, where)) for s in steps])
     if arena.share is not None:
         groups, limits = groups[:1], limits[:1]
     return groups, limits
@@ -148,8 +148,8 @@ def refine(arena: Arena, best: Setting, where: str) -> list[Setting]:
 
 
 def _times(factors: Sequence[float], arena: Arena, best: Setting, where: str) -> list[Setting]:
-    tune, found = str(arena.tune), []
+    tune, varied = str(arena.tune), []
     for factor in factors:
         values = {**best.values, tune: float(best.values[tune] * factor)}
-        found.append(Setting(values, vary(best.sampler, values, where)))
-    return found
+        varied.append(Setting(values, vary(best.sampler, values, where)))
+    return varied

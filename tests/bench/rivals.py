@@ -28,11 +28,7 @@ class Rival:
         self.problem, self.x, self.eta, self.spread = problem, x0.copy(), eta, np.sqrt(2 * eta)
         self.neighbors, self.degrees = [list(map(int, n)) for n in graph.neighbors], graph.degrees
         self.gram, self.shift = problem.gram, problem.shift
-        self.weights = as_dense(graph.metropolis())
-
-    def step(self, rng: np.random.Generator) -> None:
-        """Take a step of all chains."""
-        raise NotImplementedError
+        self.weights = as_dense(graph.metropolis)
 
 
 class Loops(Rival):

@@ -314,7 +314,7 @@ def test_weights_of_ones_own_are_those_that_agents_mix_with():
     gradient = np.einsum("ade,ae->ad", problem.gram, x) - problem.shift
     np.testing.assert_allclose(law.mean[1], weights @ x - 0.05 * gradient)
     assert law.cov[1, 0, 0, 0] < (law.cov[1, 4, 0, 0] - 0.1) * 5  # not those of equal neighbors
-    metropolis = concord.network("ring", AGENTS).graph.metropolis()
+    metropolis = concord.network("ring", AGENTS).graph.metropolis
     named, given = (
         concord.law("de_sgld", problem, network, step_size=0.05, iterations=3)
         for network in ("ring", metropolis)

@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import concord
 from concord.batch_gradients import MiniBatches
 from concord.errors import ConcordError
 from concord.minibatches import Batches
@@ -45,33 +44,10 @@ def test_epochs_of_whole_batches_leave_the_rest_until_the_next_shuffle():
         assert len(np.unique(walks)) == (14, 11)[agent]  # none is left out for good
 
 
-def test_agents_with_different_numbers_of_rows_keep_their_own_epochs():
-    counts = [6, 7, 6]
-    rows = drawn(counts, 2, 2, "epochs", 21)
-    for agent, count in enumerate(counts):
-        walk = np.moveaxis(rows[:, :, agent], 1, 0).reshape(2, -1)[:, : 42 // count * count]
-        assert (np.sort(walk.reshape(2, -1, count), axis=2) == np.arange(count)).all()
-
-
-def test_with_replacement_repeats_rows_and_stays_in_range():
-    rows = drawn([5, 3], 4, 2, "with_replacement", 200)
-    assert rows[:, :, 0].max() == 4 and rows[:, :, 1].max() == 2 and rows.min() == 0
-    assert any(len(set(batch)) < 4 for batch in rows[:, 0, 0])
-
-
 @pytest.mark.parametrize("order", ORDERS)
 def test_all_but_the_last_is_never_the_last(order):
     rows = drawn([5, 4], 2, 2, order, 200, pool="all_but_last")
     assert rows[:, :, 0].max() == 3 and rows[:, :, 1].max() == 2
-
-
-def test_every_row_is_as_likely_in_a_batch_that_joins_two_epochs():
-    """A batch of 3 from 4 rows: each row 3/4 of the time, within 4.5 standard errors."""
-    chains, steps = 2000, 5
-    rows = drawn([4], 3, chains, "epochs", steps)
-    for step in rows[:, :, 0]:
-        counts = np.bincount(step.ravel(), minlength=4)
-        assert np.abs(counts - chains * 3 / 4).max() < 4.5 * np.sqrt(chains * 3 / 4 * 1 / 4)
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -133,34 +109,3 @@ def test_what_cannot_be_drawn_is_refused(options, counts, lacks, message):
         delattr(problem, lacks)
     with pytest.raises(ConcordError, match=message):
         MiniBatches(problem, Batches(4, **options), 2, np.random.default_rng(1))
-
-
-# Gradients of a few agents: from the points that all agents draw, and no other work.
-
-X = np.random.default_rng(3).standard_normal((22, 2))
-SCALED = Batches(4)
-SUMMED = Batches(4, batch_scale="none", batch_pool="all_but_last")
-PROBLEMS = {
-    "linear": concord.problems.linear_regression(X, X @ [1.0, -0.5], agents=5),
-    "logistic": concord.problems.logistic_regression(X, (X[:, 0] > 0).astype(int), agents=5),
-    "mixture": concord.problems.tied_mixture(X[:20, 0], agents=5),
-}
-
-
-@pytest.mark.parametrize("batches", [SCALED, SUMMED], ids=["scaled", "summed"])
-@pytest.mark.parametrize("agents", [np.array([3, 1]), np.array([[0, 1], [4, 2], [3, 1]])])
-@pytest.mark.parametrize("kind", PROBLEMS)
-def test_a_few_agents_have_the_estimates_that_all_would_have(kind, agents, batches):
-    problem = PROBLEMS[kind]
-    if batches is SUMMED and not hasattr(problem, "prior_gradient"):
-        pytest.skip("its prior is not apart")
-    whole, few = (
-        MiniBatches(problem, batches, 3, rng)
-        for rng in (np.random.default_rng(1), np.random.default_rng(1))
-    )
-    x = np.random.default_rng(2).standard_normal((3, 5, problem.dim))
-    chosen = np.broadcast_to(agents, (3, 2))[..., None]
-    for _ in range(2):
-        expected = np.take_along_axis(whole.gradient(x), chosen, axis=1)
-        found = few.gradient_of(agents, np.take_along_axis(x, chosen, axis=1))
-        np.testing.assert_allclose(found, expected, rtol=1e-12)

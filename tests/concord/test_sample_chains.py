@@ -169,7 +169,6 @@ class Wrong(Sampler):
 
 NO_STATES = [
     (lambda state: None, "NoneType, but must return"),
-    (lambda state: state._replace(x=state.x.tolist()), "Positions, but must return a NamedTuple"),
     (lambda state: state._replace(x=state.x[:, 0]), "x of shape (7, 2) and type float64, but must"),
     (lambda state: state._replace(x=state.x.astype(int)), "x of shape (7, 4, 2) and type int64"),
 ]

@@ -15,7 +15,9 @@ from concord.errors import FINITE_RANGE
 from concord.fast import kernels
 from concord.networks.graph import DENSE_AGENTS
 from concord.networks.network import Network
+from concord.networks.trigger import trigger_of
 from concord.problem import CountedProblem
+from concord.random import draw_ticks
 from concord.sampler import Positions
 
 # Numbers up to which positions are few, and dimensions up to which loops are compiled by size.
@@ -174,7 +176,7 @@ class _Gossip:
     ) -> tuple[Any, int]:
         """Take at most ``most`` ticks from tick k on; return the state and their number."""
         sampler, graph = self._sampler, network.graph
-        state, tick = sampler.draw_ticks(state, k, network, rng)
+        state, tick = draw_ticks(state, k, graph, rng)
         ticks = slice(tick, min(tick + most, len(state.pairs)))
         steps = np.arange(k, k + ticks.stop - tick)
         alpha, beta = sampler.step_size(steps), sampler.fusion(steps)
@@ -182,25 +184,23 @@ class _Gossip:
             *(sampler.gradient_weights(graph), alpha, network.agents * np.sqrt(alpha)),
             beta if sampler.communication != "never" else beta[:0],
         )
-        x, dim, triggered = state.x.copy(), state.x.shape[2], len(state.activations) > 0
-        communicated, times = x[:0], x[0, :0]
-        if triggered:
-            communicated, times = state.communicated.copy(), state.activations.copy()
+        x, dim, trigger = state.x.copy(), state.x.shape[2], trigger_of(sampler)
+        sent, times = state.sent.copy(), np.zeros(x.shape[:2])
+        if trigger is not None:
+            times = times + (0 if network.activations is None else network.activations)
             if len(self._levels) <= k + len(steps):  # the most that an agent has been active
                 numbers = np.arange(2.0 * (k + len(steps)) + 1).clip(1)
-                self._levels = sampler.threshold * numbers**-sampler.decay
+                self._levels = trigger.threshold * numbers**-trigger.decay
         counts = active, triggers = np.zeros((2, *x.shape[:2]), dtype=np.int64)
         count = kernels.take_gossip_ticks(
             *(x, (state.pairs[ticks], state.normals[ticks]), amounts),
-            *((communicated, times, self._levels), counts, *self._tables, _dims(dim), FINITE_RANGE),
+            *((sent, times, self._levels), counts, *self._tables, _dims(dim), FINITE_RANGE),
         )
         if sampler.communication == "always":
             network.add_sent(active, active, dim * 8)
-        elif triggered:
+        elif trigger is not None:
             network.add_sent(triggers * graph.degrees, triggers, dim * 8)
         problem.pay(active)
         network.active = active
         network.end(k, problem.settle(None))
-        if triggered:
-            state = state._replace(communicated=communicated, activations=times)
-        return state._replace(x=x), count
+        return state._replace(x=x, sent=sent), count

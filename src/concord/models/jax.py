@@ -128,7 +128,7 @@ class CompiledModel(Model):
     def minimize(
         self, linear: Array, curvature: Array, start: Array, agents: Any = slice(None)
     ) -> tuple[Array, Array]:
-        """Return minimizers by Newton's method, and their cost in gradients (``Proximal``).
+        """Return minimizers by Newton's method, and their cost in gradients.
 
         They are computed for all agents, whichever are chosen.
         """

@@ -71,25 +71,25 @@ class TrimmedMean(Kind, tag="trimmed_mean"):
 
     trim: Annotated[Index, "t, how many are dropped at either end, coordinate by coordinate"]
 
-    def replace(self, heard: np.ndarray, own: np.ndarray) -> np.ndarray:
+    def replace(self, received: np.ndarray, fallback: np.ndarray) -> np.ndarray:
         """Replace the t largest and t smallest of d vectors by the receiver's own, by coordinate.
 
         heard, and the result: (receivers, d, chains, dim). own: (receivers, 1, chains, dim).
         """
-        rank = heard.argsort(axis=1, kind="stable").argsort(axis=1)
-        inside = (rank >= self.trim) & (rank < heard.shape[1] - self.trim)
-        return np.where(inside, heard, own)
+        rank = received.argsort(axis=1, kind="stable").argsort(axis=1)
+        inside = (rank >= self.trim) & (rank < received.shape[1] - self.trim)
+        return np.where(inside, received, fallback)
 
 
 class Median(Kind, tag="median"):
     """A mixture with the median of what an agent hears, coordinate by coordinate."""
 
-    def replace(self, heard: np.ndarray, own: np.ndarray) -> np.ndarray:
+    def replace(self, received: np.ndarray, fallback: np.ndarray) -> np.ndarray:
         """Replace each of d vectors by their median, coordinate by coordinate.
 
         heard, and the result: (receivers, d, chains, dim). own: unused.
         """
-        return np.broadcast_to(np.median(heard, axis=1, keepdims=True), heard.shape)
+        return np.broadcast_to(np.median(received, axis=1, keepdims=True), received.shape)
 
 
 Lie = TurnedSign | SentNoise | SentConstant
@@ -103,25 +103,27 @@ def tell_lies(lie: Lie, vectors: np.ndarray, rng: np.random.Generator) -> np.nda
     return sent
 
 
-def replace_heard(rule: RobustMixing, graph: Graph, heard: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Replace the vectors that agents hear by a rule of robust mixing, for each receiver apart.
+def replace_heard(
+    rule: RobustMixing, graph: Graph, received: np.ndarray, x: np.ndarray
+) -> np.ndarray:
+    """Replace the vectors that agents receive by a rule of robust mixing, for each receiver apart.
 
-    heard, and the result: (ways, chains, dim). x: the agents' own vectors, (chains, agents, dim).
+    received, and the result: (ways, chains, dim). x: the agents' vectors, (chains, agents, dim).
     """
-    counts, weighed = np.bincount(graph.receivers, minlength=graph.agents), np.empty_like(heard)
+    weighed = np.empty_like(received)
     first = np.searchsorted(graph.receivers, np.arange(graph.agents))
-    for count in set(counts.tolist()) - {0}:  # agents that hear equally many, together
-        receivers = np.flatnonzero(counts == count)
+    for count in set(graph.in_degrees.tolist()) - {0}:  # agents that hear equally many, together
+        receivers = np.flatnonzero(graph.in_degrees == count)
         ways = first[receivers, None] + np.arange(count)
-        weighed[ways] = rule.replace(heard[ways], x.transpose(1, 0, 2)[receivers, None])
+        weighed[ways] = rule.replace(received[ways], x.transpose(1, 0, 2)[receivers, None])
     return weighed
 
 
 def check_trim(rule: RobustMixing | None, graph: Graph, where: str) -> None:
     """Raise a ConcordError if trimming leaves nothing of what some agent hears."""
-    least = int(np.bincount(graph.receivers, minlength=graph.agents).min())
+    least = int(graph.in_degrees.min())
     if isinstance(rule, TrimmedMean) and rule.trim and 2 * rule.trim >= least:
         raise ConcordError(
-            f"{where}.robust.trim: {rule.trim} at either end leaves nothing of what an agent of "
-            f"{graph.name} hears, which is {least} vectors; take less, or more neighbors"
+            f"{where}.robust.trim: {rule.trim} at either end leaves nothing of {least} vectors, "
+            "the fewest that an agent hears; trim less"
         )

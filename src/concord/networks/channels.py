@@ -211,14 +211,14 @@ class Channels:
         """Mix each agent's own vector in x with the last that it heard over a channel."""
         return self._weigh(matrix, x, self.lanes[lane].latest)
 
-    def _weigh(self, matrix: Matrix, x: np.ndarray, heard: np.ndarray) -> np.ndarray:
+    def _weigh(self, matrix: Matrix, x: np.ndarray, received: np.ndarray) -> np.ndarray:
         r"""Return :math:`\sum_j W_{ij} x_j` of an agent's own x and the vectors that it hears.
 
         x: (chains, agents, dim). heard: (ways, chains, dim).
         """
         graph, options = self._graph, self._conditions
         if options.robust is not None:
-            heard = replace_heard(options.robust, graph, heard, x)
+            received = replace_heard(options.robust, graph, received, x)
         of, *split = self._splits.get(id(matrix), (None,))
         if of is not matrix:  # ids of a network that was copied are those of other matrices
             if len(self._splits) > 8:  # of steps whose weights change
@@ -226,8 +226,8 @@ class Channels:
             split = [*_split_matrix(graph, matrix)]
             self._splits[id(matrix)] = matrix, *split
         diagonal, values, inbox = split
-        ways, chains, dim = heard.shape
-        total = (inbox @ heard.reshape(ways, chains * dim)).reshape(graph.agents, chains, dim)
+        ways, chains, dim = received.shape
+        total = (inbox @ received.reshape(ways, chains * dim)).reshape(graph.agents, chains, dim)
         mixed = total.transpose(1, 0, 2) + diagonal[:, None] * x
         if options.on_loss == "sender_keeps" and self.traffic is not None:
             lost = np.where(self.traffic.arrived, 0.0, values[:, None])

@@ -108,8 +108,7 @@ class Clock:
         if ticks > LONGEST_DELAY:
             raise ConcordError(
                 f"network.link: without a barrier a vector is on its way for {ticks:g} ticks of "
-                f"the clock, and all that is under way is kept; at most {LONGEST_DELAY} can be, so "
-                "use a faster link, slower gradients or less spread"
+                f"the clock, at most {LONGEST_DELAY} can be; use a faster link or slower gradients"
             )
         return ticks
 

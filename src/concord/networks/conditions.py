@@ -3,7 +3,6 @@
 from typing import Annotated, Literal
 
 import numpy as np
-from msgspec import Meta
 from msgspec.structs import replace
 
 from concord.errors import ConcordError
@@ -17,14 +16,15 @@ from concord.networks.effects import (
     Loss,
     Matchings,
     OnePeer,
+    PairSchedule,
     RandomLinks,
     RandomPair,
     Static,
     link_tables,
 )
-from concord.networks.graph import Graph
+from concord.networks.graph import Graph, check_agents
 from concord.networks.privacy import Privacy
-from concord.options import NonNegative, Options
+from concord.options import NonNegative, Options, PositiveShare
 
 
 class Conditions(Options):
@@ -56,7 +56,7 @@ class Conditions(Options):
         bool, "an agent adds to what it compresses what compression has left out so far"
     ] = False
     awake: Annotated[
-        Annotated[float, Meta(gt=0, le=1)],
+        PositiveShare,
         "probability that an agent is awake in an iteration; one that sleeps neither moves, sends "
         "nor hears",
     ] = 1.0
@@ -125,84 +125,53 @@ class Conditions(Options):
         """Return the bytes of the message for a vector of ``dim`` numbers of ``itemsize`` bytes."""
         return self.compression.size(dim, itemsize) if self.compression else dim * itemsize
 
-    def check(self, graph: Graph, where: str) -> None:
-        """Raise a ConcordError if options contradict each other or do not suit the graph.
-
-        where: file and key of the options, for the error's text.
-        """
-        if self.error_feedback and not self.compression:
-            raise ConcordError(
-                f"{where}.error_feedback: nothing is left out where nothing is compressed; remove "
-                "it, or add compression"
-            )
-        slow = self.compute.slow_agents if self.compute else ()
-        liars = self.byzantine.agents if self.byzantine else ()
-        for key, agents in (("compute.slow_agents", slow), ("byzantine.agents", liars)):
-            for number, agent in enumerate(agents):
-                if agent >= graph.agents:
-                    raise ConcordError(
-                        f"{where}.{key}[{number}]: there is no agent {agent}; name agents 0 to "
-                        f"{graph.agents - 1}"
-                    )
-        if self.keeps_time and self.delay is not None:
-            raise ConcordError(
-                f"{where}.delay: the clock says how long vectors take; remove it, or compute and "
-                "link"
-            )
-        if not self.barrier:
-            self._check_pace(where)
-        if not self.is_lossless:
-            _check_graph(graph, self, where)
-
-    def _check_pace(self, where: str) -> None:
-        """Raise a ConcordError if options contradict agents that go on at their own pace."""
-        if self.compute is None:
-            raise ConcordError(
-                f"{where}.barrier: false says that agents do not wait, but nothing how long they "
-                "take for a step; add compute"
-            )
-        if self.on_loss != "reuse_last":
-            raise ConcordError(
-                f"{where}.on_loss: agents that do not wait take the last that they have heard, not "
-                f"{self.on_loss}; use reuse_last"
-            )
-        if self.sleeps:
-            key = "awake" if self.awake < 1 else "schedule"
-            raise ConcordError(
-                f"{where}.{key}: without a barrier the clock says when agents step; remove it"
-            )
-
     @property
     def sleeps(self) -> bool:
         """Return whether agents sleep in some iterations."""
         return self.awake < 1 or isinstance(self.schedule, RandomPair)
 
+    def check(self, graph: Graph, where: str) -> None:
+        """Raise a ConcordError if options contradict each other or do not suit the graph.
 
-def _check_graph(graph: Graph, conditions: Conditions, where: str) -> None:
-    """Raise a ConcordError if the graph does not have the edges that conditions need."""
-    if not len(graph.senders):
-        raise ConcordError(
-            f"{where}: {graph.name} of {graph.agents} has no edges, so nothing is sent "
-            "that could be lost; remove it"
-        )
-    if conditions.on_loss == "sender_keeps" and conditions.delay is not None:
-        raise ConcordError(
-            f"{where}.on_loss: sender_keeps would count what is still on its way twice; use "
-            "another one, or remove delay"
-        )
-    if conditions.on_loss == "sender_keeps" and conditions.robust is not None:
-        raise ConcordError(
-            f"{where}.on_loss: with sender_keeps a lost vector counts as zero, which robust mixing "
-            "would take for one that is heard; use another one, or remove robust"
-        )
-    check_trim(conditions.robust, graph, where)
-    if hasattr(conditions.schedule, "check"):
-        conditions.schedule.check(graph, f"{where}.schedule")
+        where: file and key of the options, for the error's text.
+        """
+        slow = self.compute.slow_agents if self.compute else ()
+        liars = self.byzantine.agents if self.byzantine else ()
+        for key, agents in (("compute.slow_agents", slow), ("byzantine.agents", liars)):
+            check_agents(agents, graph.agents, f"{where}.{key}")
+        if self.error_feedback and not self.compression:
+            raise ConcordError(f"{where}.error_feedback: nothing is compressed; remove it")
+        if self.keeps_time and self.delay is not None:
+            raise ConcordError(f"{where}.delay: the clock says how long vectors take; remove it")
+        if not self.barrier:
+            self._check_pace(where)
+        if self.is_lossless:
+            return
+        if not len(graph.senders):
+            raise ConcordError(f"{where}: {graph.name} has no edges to lose vectors on; remove it")
+        if self.on_loss == "sender_keeps" and (self.delay is not None or self.robust is not None):
+            raise ConcordError(
+                f"{where}.on_loss: sender_keeps would count what is on its way twice, and what is "
+                "lost as zero; use another one, or remove delay and robust"
+            )
+        check_trim(self.robust, graph, where)
+        if hasattr(self.schedule, "check"):
+            self.schedule.check(graph, f"{where}.schedule")
+
+    def _check_pace(self, where: str) -> None:
+        """Raise a ConcordError if options contradict agents that go on at their own pace."""
+        if self.compute is None:
+            raise ConcordError(f"{where}.barrier: false needs the time of a step; add compute")
+        if self.on_loss != "reuse_last":
+            raise ConcordError(f"{where}.on_loss: agents that do not wait need reuse_last; use it")
+        if self.sleeps:
+            key = "awake" if self.awake < 1 else "schedule"
+            raise ConcordError(f"{where}.{key}: without a barrier the clock wakes; remove it")
 
 
 def hears_one_at_most(graph: Graph, conditions: Conditions) -> bool:
     """Return whether an agent hears at most one neighbor in any iteration, by the schedule."""
-    if isinstance(conditions.schedule, (Matchings, RandomPair)):
+    if isinstance(conditions.schedule, PairSchedule):
         return True
     tables = link_tables(graph, conditions.schedule)
     return bool(tables) and all(

@@ -1,14 +1,20 @@
 """Networks that a caller gives in Python: a name, a graph of networkx, or a matrix."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+import numpy as np
 
 from concord import kinds, streams
 from concord.errors import ConcordError, nearest, short
-from concord.networks.graph import Graph
+from concord.networks.graph import Graph, graph_of_pairs
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
 from concord.options import build
+from concord.values import check_masks
+
+# Rows and columns of weights may miss 1 by this much, and W and its transpose differ.
+ROUNDING = 1e-10
 
 
 def network(
@@ -101,15 +107,13 @@ def _read_graph(graph: Any, agents: int | None, options: Mapping[str, Any]) -> G
     if isinstance(graph, Mapping):
         if agents is None:
             raise ConcordError(f"network {short(dict(graph))} has no size; give agents")
-        given = {"kind": None, **graph, **options}
-        if kinds.exists("topologies", given["kind"]):
-            _check_keys(given)
-        return build_graph(**given, agents=agents, where="network")
+        topology = {"kind": None, **graph, **options}
+        if kinds.exists("topologies", topology["kind"]):
+            _check_keys(topology)
+        return build_graph(**topology, agents=agents, where="network")
     if options:
         raise ConcordError(f"network: {next(iter(options))} is an option of a kind; remove it")
-    from concord.networks.matrices import graph_of  # which kinds of graphs do without
-
-    graph = graph_of(graph)
+    graph = graph if isinstance(graph, Graph) else _convert_graph(graph)
     if agents not in (None, graph.agents):
         raise ConcordError(
             f"network: it has {graph.agents} agents, and the problem {agents}; make them equal"
@@ -117,11 +121,67 @@ def _read_graph(graph: Any, agents: int | None, options: Mapping[str, Any]) -> G
     return graph
 
 
-def _check_keys(given: Mapping[str, Any]) -> None:
+def _check_keys(topology: Mapping[str, Any]) -> None:
     """Raise a ConcordError for an option that neither the kind nor ``Conditions`` has."""
-    own = kinds.find("topologies", given["kind"], "network").Params.__struct_fields__
-    for key in given.keys() - {"kind", *own}:
+    options = kinds.find("topologies", topology["kind"], "network").Params.__struct_fields__
+    for key in topology.keys() - {"kind", *options}:
         from concord.networks.conditions import Conditions  # to name its keys
 
-        known = [*own, *Conditions.__struct_fields__]
-        raise ConcordError(f"network.{key}: unknown key; {nearest(key, known)}")
+        keys = [*options, *Conditions.__struct_fields__]
+        raise ConcordError(f"network.{key}: unknown key; {nearest(key, keys)}")
+
+
+def _convert_graph(graph: Any) -> Graph:
+    """Return the graph of a networkx graph, a matrix over agents, or a table of pandas of one."""
+    if hasattr(graph, "nodes"):  # of networkx
+        names = _agent_names(graph)
+        place = {node: agent for agent, node in enumerate(names)}
+        pairs = [(place[one], place[other]) for one, other in graph.edges()]
+        if not names:
+            raise ConcordError("network: it has no agents; give a graph with nodes")
+        return graph_of_pairs("own", len(names), pairs, graph.is_directed(), nodes=names)
+    if hasattr(graph, "columns"):  # of pandas
+        names = _agent_names(graph.index)
+        if set(names) == set(graph.columns):
+            return _graph_of_matrix(graph.loc[[*names], [*names]].to_numpy(), names)
+        graph = graph.to_numpy()
+    return _graph_of_matrix(graph.toarray() if hasattr(graph, "toarray") else graph)
+
+
+def _agent_names(nodes: Iterable[Any]) -> tuple[Any, ...]:
+    """Return a graph's nodes in the order of the agents that they become.
+
+    Nodes that are the numbers 0 to N - 1 are ordered by number, others stay in the order given.
+    """
+    names = tuple(nodes)
+    numbers = range(len(names))
+    return tuple(numbers) if set(names) == set(numbers) else names
+
+
+def _graph_of_matrix(matrix: Any, names: tuple[Any, ...] | None = None) -> Graph:
+    """Return the graph of an adjacency matrix or of a doubly stochastic weight matrix."""
+    check_masks(matrix, "network")
+    try:
+        values = np.asarray(matrix).astype(float, casting="same_kind")
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    if values.ndim != 2 or values.shape[0] != values.shape[1] or not values.size:
+        raise ConcordError(
+            f"network: {short(matrix)} is no network; give the name of a kind, a graph of "
+            "networkx, or a square matrix"
+        )
+    symmetric = np.isfinite(values).all() and np.abs(values - values.T).max() <= ROUNDING
+    names = names or tuple(range(len(values)))
+    if np.isin(values, (0, 1)).all() and not values.diagonal().any():
+        return graph_of_pairs("own", len(values), np.argwhere(values), not symmetric, nodes=names)
+    if not symmetric:
+        raise ConcordError(
+            "network: the matrix is no adjacency, and as weights not symmetric; make it so"
+        )
+    if values.min() < 0 or np.abs(values.sum(axis=1) - 1).max() > ROUNDING:
+        raise ConcordError(
+            "network: the matrix is neither an adjacency (zeros and ones, zeros on the diagonal) "
+            "nor doubly stochastic; give one of these"
+        )
+    edges = np.argwhere(np.triu(values, 1))
+    return graph_of_pairs("own", len(values), edges, nodes=names, weights=values)

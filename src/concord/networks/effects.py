@@ -61,9 +61,8 @@ class OnePeer(Kind):
         """Raise a ConcordError where agents have unequal numbers of neighbors."""
         if len(set(graph.degrees.tolist())) > 1:
             raise ConcordError(
-                f"{where}: one_peer needs agents that have equally many neighbors to send to, and "
-                f"those of {graph.name} have {graph.degrees.min()} to {graph.degrees.max()}; use "
-                "another schedule or topology"
+                f"{where}: one_peer needs equally many neighbors, and agents of {graph.name} have "
+                f"{graph.degrees.min()} to {graph.degrees.max()}; use another schedule or topology"
             )
 
     def tables(self, graph: Graph) -> list[np.ndarray]:
@@ -86,13 +85,13 @@ class GraphsInTurn(Kind, tag="in_turn"):
 
     def check(self, graph: Graph, where: str) -> None:
         """Raise a ConcordError for an edge that the graph does not have."""
-        known = set(graph.pair_numbers.tolist())
+        numbers = set(graph.pair_numbers.tolist())
         for turn, edges in enumerate(self.graphs):
             for number, edge in enumerate(edges):
-                if not known.issuperset(graph.numbers_of([edge]).tolist()):
+                if not numbers.issuperset(graph.numbers_of([edge]).tolist()):
                     raise ConcordError(
-                        f"{where}.graphs[{turn}][{number}]: {list(edge)} is no edge of the "
-                        f"topology, {graph.name}; add it there, or remove it here"
+                        f"{where}.graphs[{turn}][{number}]: {list(edge)} is no edge of "
+                        f"{graph.name}; remove it"
                     )
 
     def tables(self, graph: Graph) -> list[np.ndarray]:
@@ -106,47 +105,50 @@ class RandomLinks(Kind, tag="kept"):
     probability: Annotated[Share, "probability that a link is up"]
 
     def draw(self, traffic: Traffic, graph: Graph, rng: np.random.Generator) -> None:
-        """Draw the links that are up, and take the others from ``traffic.up``."""
+        """Draw the links that are up, and mark all others as down in ``traffic.up``."""
         up = rng.random((graph.link_count, traffic.up.shape[1])) < self.probability
         traffic.up &= up[graph.links]
 
 
-class Matchings(Kind):
+class PairSchedule(Kind):
+    """A schedule under which an agent hears at most one neighbor, which hears it, too."""
+
+    def check(self, graph: Graph, where: str) -> None:
+        """Raise a ConcordError on directed graphs; ``where`` is file and key."""
+        if graph.directed:
+            raise ConcordError(
+                f"{where}: pairs hear each other, and edges of {graph.name} have a direction; use "
+                "another schedule"
+            )
+
+
+class Matchings(PairSchedule):
     """A schedule under which a random matching is up in every iteration.
 
     Each link draws a number, and is up if no link that shares an agent with it has a lower one.
     """
 
-    def check(self, graph: Graph, where: str) -> None:
-        """Raise a ConcordError on directed graphs; ``where`` is file and key."""
-        _refuse_directed(graph, where)
-
     def draw(self, traffic: Traffic, graph: Graph, rng: np.random.Generator) -> None:
-        """Draw the matching that is up, and take other links from ``traffic.up``."""
+        """Draw a random matching, and mark all other links as down in ``traffic.up``."""
         numbers = rng.random((graph.link_count, traffic.up.shape[1]))[graph.links]
         lowest = numbers == graph.per_receiver(np.minimum, numbers)
-        traffic.up &= lowest & lowest[graph.way_back]
+        traffic.up &= lowest & lowest[graph.order_by_sender]
 
 
-class RandomPair(Kind, tag="pair"):
+class RandomPair(PairSchedule, tag="pair"):
     """A schedule under which one random link is up, and only its two agents are awake.
 
     The first agent is uniform over all agents, the second uniform over its neighbors.
     """
 
-    def check(self, graph: Graph, where: str) -> None:
-        """Raise a ConcordError on directed graphs; ``where`` is file and key."""
-        _refuse_directed(graph, where)
-
     def draw(self, traffic: Traffic, graph: Graph, rng: np.random.Generator) -> None:
         """Draw the pair whose link alone is up, and which alone is awake."""
         chain = np.arange(traffic.up.shape[1])
-        first = np.searchsorted(graph.receivers, np.arange(graph.agents))
-        agent = rng.integers(0, graph.agents, len(chain))
-        way = first[agent] + (rng.random(len(chain)) * graph.degrees[agent]).astype(np.intp)
+        way = graph.draw_ways(len(chain), rng)
         traffic.up[:] = traffic.awake[:] = False
-        traffic.up[way, chain] = traffic.up[graph.way_back[way], chain] = True
-        traffic.awake[agent, chain] = traffic.awake[graph.senders[way], chain] = True
+        traffic.up[way, chain] = traffic.up[graph.order_by_sender[way], chain] = True
+        for agent in (graph.receivers[way], graph.senders[way]):
+            traffic.awake[agent, chain] = True
 
 
 class Loss(Kind, tag="bernoulli"):
@@ -223,12 +225,3 @@ def link_tables(graph: Graph, schedule: Kind) -> list[np.ndarray]:
     tables.
     """
     return schedule.tables(graph) if hasattr(schedule, "tables") else []
-
-
-def _refuse_directed(graph: Graph, where: str) -> None:
-    """Raise a ConcordError if the graph is directed, for schedules that pair agents."""
-    if graph.directed:
-        raise ConcordError(
-            f"{where}: in pairs agents hear each other, and the edges of {graph.name} have a "
-            "direction; use another schedule, or an undirected topology"
-        )

@@ -13,6 +13,7 @@ and columns senders, of directed graphs too: A_ij = 1 if agent i hears agent j.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -109,16 +110,17 @@ class Graph:
 
         values: (ways, ...).
         """
-        kind, begin = np.result_type(values, np.int64), np.cumsum(self.degrees) - self.degrees
-        total, sends = np.zeros((self.agents, *values.shape[1:]), kind), self.degrees > 0
-        total[sends] = np.add.reduceat(values[self.way_back], begin[sends], axis=0, dtype=kind)
+        total = np.zeros((self.agents, *values.shape[1:]), np.result_type(values, np.int64))
+        begin, sends = np.cumsum(self.degrees) - self.degrees, self.degrees > 0
+        ordered = values[self.order_by_sender].astype(total.dtype)
+        total[sends] = np.add.reduceat(ordered, begin[sends], axis=0)
         return total
 
     @cached_property
-    def way_back(self) -> np.ndarray:
-        """Return the order of the ways by sender and then by receiver, (ways,).
+    def order_by_sender(self) -> np.ndarray:
+        """Return the permutation that sorts the ways by sender and then by receiver, (ways,).
 
-        In an undirected graph its entry w is the way opposite to way w.
+        In an undirected graph its entry w is the number of the way opposite to way w.
         """
         return np.lexsort((self.receivers, self.senders))
 
@@ -136,6 +138,28 @@ class Graph:
     def neighbors(self) -> list[np.ndarray]:
         """Return the neighbors that each agent hears, an increasing array for each agent."""
         return np.split(self.senders, np.cumsum(self.in_degrees)[:-1])
+
+    def draw_ways(self, shape: Any, rng: np.random.Generator) -> np.ndarray:
+        """Draw ways of an undirected graph, by their numbers, in an array of a shape.
+
+        The receiver is uniform over all agents, the sender uniform over the receiver's neighbors.
+        """
+        first = np.searchsorted(self.receivers, np.arange(self.agents))
+        agent = rng.integers(0, self.agents, shape)
+        choice = (rng.random(shape) * self.degrees[agent]).astype(np.intp)
+        return first[agent] + np.minimum(choice, self.degrees[agent] - 1)  # a product may round up
+
+    @cached_property
+    def colors(self) -> np.ndarray:
+        """Return which agents have each color, (colors, agents): neighbors have different ones.
+
+        Agents take, in their order, the first color that no neighbor has taken.
+        """
+        color = np.full(self.agents, -1)
+        for agent, neighbors in enumerate(self.neighbors):
+            used = set(color[neighbors].tolist())
+            color[agent] = next(c for c in range(self.agents) if c not in used)
+        return np.arange(color.max() + 1)[:, None] == color
 
     @cached_property
     def is_connected(self) -> bool:
@@ -158,9 +182,9 @@ class Graph:
         values: entry (receiver, sender) of each way, (ways,). diagonal: a number, or (agents,). The
         matrix is sparse beyond ``DENSE_AGENTS``.
         """
-        own, shape = np.arange(self.agents), (self.agents, self.agents)
-        rows = np.concatenate([self.receivers, own])
-        columns = np.concatenate([self.senders, own])
+        agents, shape = np.arange(self.agents), (self.agents, self.agents)
+        rows = np.concatenate([self.receivers, agents])
+        columns = np.concatenate([self.senders, agents])
         entries = np.concatenate([values, np.broadcast_to(diagonal, self.agents)])
         if self.agents <= DENSE_AGENTS:
             dense = np.zeros(shape, entries.dtype)
@@ -170,6 +194,7 @@ class Graph:
 
         return sparse.csr_array((entries, (rows, columns)), shape=shape)
 
+    @cached_property
     def identity(self) -> Matrix:
         """Return the identity; a sparse one has explicit zeros on the ways."""
         return self.matrix(np.zeros(len(self.senders)), 1.0)
@@ -182,21 +207,30 @@ class Graph:
         allowed = self.matrix(np.ones(len(self.senders)), 1.0)
         return bool((abs(as_dense(self.weights)) > 0)[as_dense(allowed) == 0].any())
 
+    @cached_property
     def adjacency(self) -> Matrix:
         """Return the adjacency A, whose entry (i, j) is 1 if agent i hears agent j, else 0."""
         return self.matrix(np.ones(len(self.senders)), 0.0)
 
+    @cached_property
     def laplacian(self) -> Matrix:
         """Return the Laplacian L = D - A. A ConcordError if the graph is directed."""
         self.refuse_directed("a Laplacian")
         return self.matrix(np.full(len(self.senders), -1.0), self.degrees)
 
+    @cached_property
     def signless_laplacian(self) -> Matrix:
         """Return the signless Laplacian D + A."""
         return self.matrix(np.ones(len(self.senders)), self.degrees)
 
+    @cached_property
     def metropolis(self) -> Matrix:
-        """Return the Metropolis weights W. A ConcordError if the graph is directed."""
+        """Return the Metropolis weights W, or the graph's own weights in their place.
+
+        A ConcordError if the graph has a direction and no weights of its own.
+        """
+        if self.weights is not None:
+            return self.weights
         self.refuse_directed("Metropolis weights")
         largest = np.maximum(self.degrees[self.receivers], self.degrees[self.senders])
         values = 1 / (1 + largest)
@@ -206,8 +240,7 @@ class Graph:
         """Raise a ConcordError if the graph is directed: ``what`` need an undirected one."""
         if self.directed:
             raise ConcordError(
-                f"topology {self.name}: {what} need neighbors that hear each other, and its edges "
-                "have a direction; choose an undirected one"
+                f"topology {self.name}: {what} need edges without direction; choose another one"
             )
 
 
@@ -216,15 +249,28 @@ def graph_of_pairs(
 ) -> Graph:
     """Return the graph whose edges are given pairs of agents; a pair may repeat.
 
+    A ConcordError if an edge joins an agent to itself.
     name: the graph's kind. pairs: (edges, 2); in a directed graph the second agent hears the first.
     fields: other fields of ``Graph``.
     """
     ends = np.array(pairs, dtype=np.intp).reshape(-1, 2)
+    loops = ends[ends[:, 0] == ends[:, 1], 0]
+    if loops.size:
+        raise ConcordError(f"topology {name}: an edge joins agent {loops[0]} to itself; remove it")
     if not directed:
         ends = np.sort(ends, axis=1)
     numbers = np.unique(ends[:, 0] * agents + ends[:, 1])
     edges = np.column_stack(np.divmod(numbers, agents))
     return Graph(agents, edges, directed=directed, name=name, **fields)
+
+
+def check_agents(numbers: Iterable[int], agents: int, where: str) -> None:
+    """Raise a ConcordError for a number that no agent has; ``where`` is file and key of all."""
+    for place, number in enumerate(numbers):
+        if number >= agents:
+            raise ConcordError(
+                f"{where}[{place}]: there is no agent {number}; name agents 0 to {agents - 1}"
+            )
 
 
 def as_dense(matrix: Matrix) -> np.ndarray:

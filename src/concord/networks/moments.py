@@ -9,21 +9,21 @@ from concord.networks.graph import Graph
 from concord.networks.network import Network
 
 
-def _matching_probabilities(edges: Graph) -> np.ndarray:
-    r"""Return the probabilities that two ways are both up in a random matching, (ways, ways).
+def _matching_probabilities(graph: Graph) -> np.ndarray:
+    r"""Return the probabilities that two ways (directed edges) are up in a matching, (ways, ways).
 
-    A link is up if its number is the lowest of its a links around and itself: with chance 1/a. Two
-    that share no agent are both up if the lowest of the u around either is one of them, and the
-    other the lowest of its own: :math:`(1/a + 1/b) / u`.
+    A link is up if its number is the lowest of the a links that share an agent with it, itself
+    among them: with chance 1/a. Two that share no agent are both up if the lowest of the u links
+    around either is one of them, and the other the lowest around it: :math:`(1/a + 1/b) / u`.
     """
-    touches = np.zeros((edges.link_count, edges.agents))
-    touches[edges.links, edges.receivers] = 1
-    near = (touches @ touches.T > 0).astype(float)
-    around = near.sum(axis=1)
-    union = around[:, None] + around - near @ near
-    both = np.where(near > 0, 0.0, (1 / around[:, None] + 1 / around) / union)
+    touches = np.zeros((graph.link_count, graph.agents))
+    touches[graph.links, graph.receivers] = 1
+    touching = (touches @ touches.T > 0).astype(float)
+    around = touching.sum(axis=1)
+    union = around[:, None] + around - touching @ touching
+    both = np.where(touching > 0, 0.0, (1 / around[:, None] + 1 / around) / union)
     np.fill_diagonal(both, 1 / around)
-    return both[np.ix_(edges.links, edges.links)]
+    return both[np.ix_(graph.links, graph.links)]
 
 
 def mask_moments(network: Network) -> Callable[[int], tuple[np.ndarray, np.ndarray]] | None:
@@ -40,27 +40,28 @@ def mask_moments(network: Network) -> Callable[[int], tuple[np.ndarray, np.ndarr
     skips, matched = options.on_loss == "skip", isinstance(options.schedule, Matchings)
     if options.late_option or isinstance(options.loss, BurstLoss) or (matched and skips):
         return None
-    own = np.eye(network.agents)
+    identity = np.eye(network.agents)
     of_link = np.eye(edges.link_count)[edges.links]
-    awake = np.concatenate([own, np.maximum(own[edges.receivers], own[edges.senders])])
+    ends = np.maximum(identity[edges.receivers], identity[edges.senders])
+    awake = np.concatenate([identity, ends])
     needs, probability = [awake], [options.awake]
     if isinstance(options.schedule, RandomLinks):
-        needs.append(np.concatenate([np.zeros((len(own), of_link.shape[1])), of_link]))
+        needs.append(np.concatenate([np.zeros((len(identity), of_link.shape[1])), of_link]))
         probability.append(options.schedule.probability)
     if options.loss is not None:
         each = of_link if options.loss.direction == "link" else np.eye(len(edges.senders))
-        needs.append(np.concatenate([np.zeros((len(own), each.shape[1])), each]))
+        needs.append(np.concatenate([np.zeros((len(identity), each.shape[1])), each]))
         probability.append(1 - options.loss.rate)
     needed = np.concatenate(needs, axis=1)
     if skips:
-        needed[len(own) :] = edges.per_receiver(np.maximum, needed[len(own) :])
+        needed[len(identity) :] = edges.per_receiver(np.maximum, needed[len(identity) :])
     sizes = [part.shape[1] for part in needs]
     logs = np.log(np.maximum(np.repeat(probability, sizes), 1e-300))
     one = needed @ logs
     first, second = np.exp(one), np.exp(one[:, None] + one - (needed * logs) @ needed.T)
 
     if matched:
-        up, size = _matching_probabilities(edges), len(own)
+        up, size = _matching_probabilities(edges), len(identity)
         first[size:] *= np.diag(up)
         second[:size, size:] *= np.diag(up)
         second[size:, :size] *= np.diag(up)[:, None]
@@ -77,10 +78,10 @@ def mask_moments(network: Network) -> Callable[[int], tuple[np.ndarray, np.ndarr
         return first * (up @ shares), second * ((up * shares) @ up.T)
 
     if isinstance(options.schedule, RandomPair):
-        ends = edges.edges
-        shares = (1 / edges.degrees)[ends].sum(axis=1) / network.agents
-        pair = np.zeros((network.agents, len(ends)))
-        pair[ends.T, np.arange(len(ends))] = 1
+        pairs = edges.edges
+        shares = (1 / edges.degrees)[pairs].sum(axis=1) / network.agents
+        pair = np.zeros((network.agents, len(pairs)))
+        pair[pairs.T, np.arange(len(pairs))] = 1
         moments = of_turns(shares, pair[edges.receivers] * pair[edges.senders], pair)
         return lambda k: moments
     if tables := link_tables(edges, options.schedule):

@@ -59,25 +59,23 @@ class Network(Summarized):
         self._conditions: Any = None if quiet else conditions
         if not quiet and graph.server_messages is not None:
             raise ConcordError(
-                f"{where}: {graph.name} averages over all agents at once, and what happens on "
-                "the way there and back is not modelled; remove it, or use topology complete"
+                f"{where}: what happens on the way to a server is not modelled; remove it, or use "
+                "topology complete"
             )
         if not quiet:
             conditions.check(graph, where)
         lossless = quiet or conditions.is_lossless
         if order == "in_place" and not (lossless and graph.server_messages is None):
             raise ConcordError(
-                "update_order: in_place has no meaning where not every agent hears each neighbor's "
-                "vector; use simultaneous, or a topology without a server and without network"
+                "update_order: in_place needs neighbors that all hear each other; use simultaneous"
             )
         if not lossless and graph.weighs_beyond_edges:
             raise ConcordError(
-                f"network: agents of {graph.name} average with some who are no neighbors, so that "
-                "what gets lost has no meaning; remove network"
+                f"network: agents of {graph.name} average with more than neighbors; remove network"
             )
         self.chains = self.dim = 1  # of the chains that are started
         self._chain = np.zeros((1, 1), dtype=np.intp)  # their numbers, (chains, 1)
-        self._matrices: dict[Any, Matrix] = {}
+        self._matrices: dict[str, tuple[Any, Matrix]] = {}
         self._channels: Any = None  # of vectors of which some may not arrive
         if not lossless:
             from concord.networks.channels import Channels  # on this network alone
@@ -281,8 +279,8 @@ class Network(Summarized):
         """
         if self._channels is None:
             return weighted_sum(weights, x)
-        known: np.ndarray = self._channels.mix_known(weights, x, lane)
-        return known
+        mixed: np.ndarray = self._channels.mix_known(weights, x, lane)
+        return mixed
 
     def difference(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Exchange x between two neighbors in each chain, and return x_i - x_j and x_j - x_i.
@@ -297,23 +295,16 @@ class Network(Summarized):
         return np.where(self._channels.arrives_between(agents)[..., None], apart, 0.0)
 
     def average(
-        self,
-        x: np.ndarray,
-        shares: np.ndarray | None = None,
-        *,
-        senders: np.ndarray | None = None,
-        size: float | None = None,
+        self, x: np.ndarray, *, senders: np.ndarray | None = None, size: float | None = None
     ) -> np.ndarray:
-        r"""Return the weighted average :math:`\sum_i s_i x_i` of a server, (chains, 1, dim).
+        """Return the average of x over the agents by a server, (chains, 1, dim).
 
-        x: (chains, agents, dim). shares: weights s of the agents, (agents,); None: 1 / N each.
-        senders: which agents take part and pay for their messages, a mask (chains, agents); None:
-        all. size: bytes of a message; None: those of x.
+        x: (chains, agents, dim). senders: which agents take part and pay for their messages, a mask
+        (chains, agents); None: all. size: bytes of a message; None: those of x.
         """
-        counted = self._once if senders is None else self._once * senders
-        self.add_sent(counted, counted, size or self._vector_size(x))
-        share = np.full(self.agents, 1 / self.agents) if shares is None else shares
-        return (share.astype(x.dtype, copy=False) @ x)[:, None]
+        counts = self._once if senders is None else self._once * senders
+        self.add_sent(counts, counts, size or self._vector_size(x))
+        return x.mean(axis=1, keepdims=True)
 
     def announce(self, agents: np.ndarray) -> None:
         """Count one vector that each chosen agent sends to all its neighbors.
@@ -322,19 +313,15 @@ class Network(Summarized):
         """
         self.add_sent(self._copies * agents, self._once * agents, self.dim * 8)
 
-    def count_sent(
-        self, agents: np.ndarray, vectors: Any = 1, copies: Any = None, size: float | None = None
-    ) -> None:
-        """Count vectors that chosen agents send.
+    def count_sent(self, agents: np.ndarray, vectors: Any = 1, copies: Any = None) -> None:
+        """Count plain vectors that chosen agents send.
 
         agents: numbers of the agents, (chains, few). vectors: how many vectors each sends. copies:
-        how many unicasts they take; None: one for each vector. size: bytes of a vector; None: 8 for
-        each coordinate.
+        how many unicasts they take; None: one for each vector.
         """
-        unicasts = broadcasts = self._scatter(agents, vectors)
-        if copies is not None:
-            unicasts = self._scatter(agents, copies)
-        self.add_sent(unicasts, broadcasts, size or self.dim * 8)
+        broadcasts = self._scatter(agents, vectors)
+        unicasts = broadcasts if copies is None else self._scatter(agents, copies)
+        self.add_sent(unicasts, broadcasts, self.dim * 8)
 
     def mark_active(self, agents: np.ndarray) -> None:
         """Set the agents that move in this iteration, by number, (chains, few); others stay."""
@@ -368,44 +355,24 @@ class Network(Summarized):
             self.clock.restart_gradients(k, moves, gradients)
         self._step_bytes = 0.0
 
-    def matrix(self, weights: str | float) -> Matrix:
-        """Return the mixing matrix of a name or weight (``mixing_matrix``); it is cached."""
-        if weights not in self._matrices:
-            self._matrices[weights] = mixing_matrix(self.graph, weights)
-        return self._matrices[weights]
+    def matrix(self, weights: Any) -> Matrix:
+        """Return the mixing matrix of a name or a number (``mixing_matrix``).
 
-    def fusion(self, coefficient: Any) -> Matrix:
-        """Return I - beta L, with L the graph's Laplacian; it is cached until beta changes.
-
-        coefficient: beta, or an array (steps,) of them, of which the result is (steps, agents,
-        agents).
+        It is cached, of numbers the last one. weights: several numbers, (steps,), have a stack of
+        matrices, (steps, agents, agents).
         """
-        identity, laplacian = self._cached_matrix("identity"), self.laplacian()
-        if isinstance(coefficient, np.ndarray):
-            return identity - coefficient[:, None, None] * laplacian
-        key, matrix = self._matrices.get("fusion", (None, None))
-        if key != coefficient:
-            matrix = identity - coefficient * laplacian
-            self._matrices["fusion"] = coefficient, matrix
+        if isinstance(weights, np.ndarray):
+            return mixing_matrix(self.graph, weights)
+        key = weights if isinstance(weights, str) else "number"
+        last, matrix = self._matrices.get(key, (None, None))
+        if last != weights:
+            matrix = mixing_matrix(self.graph, weights)
+            self._matrices[key] = weights, matrix
         return matrix
 
-    def adjacency(self) -> Matrix:
-        """Return the graph's adjacency A, (agents, agents); it is cached."""
-        return self._cached_matrix("adjacency")
-
     def laplacian(self) -> Matrix:
-        """Return the graph's Laplacian D - A, (agents, agents); it is cached."""
-        return self._cached_matrix("laplacian")
-
-    def signless_laplacian(self) -> Matrix:
-        """Return the graph's D + A, (agents, agents); it is cached."""
-        return self._cached_matrix("signless_laplacian")
-
-    def _cached_matrix(self, name: str) -> Matrix:
-        """Return the matrix that the graph's method ``name`` builds, from the cache once built."""
-        if name not in self._matrices:
-            self._matrices[name] = getattr(self.graph, name)()
-        return self._matrices[name]
+        """Return the graph's Laplacian D - A, (agents, agents)."""
+        return self.graph.laplacian
 
     def _vector_size(self, x: np.ndarray) -> float:
         """Return the bytes of the message for one agent's vector in x, after compression."""
@@ -419,16 +386,15 @@ class Network(Summarized):
         vectors: the message's length in units of a position. chains: which chains send, a mask
         (chains,); None: all. size: bytes of the message.
         """
+        number: Any = 1 if vectors == 1 else vectors
         if self.traffic is None and self.clock is None and chains is None:
-            return self.add_rounds(1 if vectors == 1 else vectors, size)
+            return self.add_rounds(number, size)
+        if chains is not None:
+            number = number * chains[:, None]
         copies, once = self._copies, self._once
         if self._channels is not None and (varying := self._channels.count_copies()) is not None:
             copies, once = varying, np.minimum(varying, 1)
-        if chains is not None:
-            copies, once = copies * chains[:, None], once * chains[:, None]
-        if vectors != 1:
-            copies, once = copies * vectors, once * vectors
-        self.add_sent(copies, once, size / vectors)
+        self.add_sent(number * copies, number * once, size / vectors)
 
     def add_rounds(self, vectors: float, size: float) -> None:
         """Count rounds in which every agent sends to all neighbors.

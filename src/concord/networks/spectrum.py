@@ -21,15 +21,15 @@ def spectrum_of(graph: Graph) -> dict[str, float]:
     graph.refuse_directed("this spectrum")
     if graph.agents > SPECTRUM_AGENTS:
         raise ConcordError(
-            f"topology {graph.name}: the spectrum of {graph.agents} agents is too large to "
-            f"compute; use at most {SPECTRUM_AGENTS} agents, or leave the spectrum out"
+            f"topology {graph.name}: spectra are of at most {SPECTRUM_AGENTS} agents; use fewer"
         )
-    own = graph.metropolis() if graph.weights is None else graph.weights
-    weights, laplacian, adjacency = map(as_dense, (own, graph.laplacian(), graph.adjacency()))
+    weights, laplacian, adjacency = map(
+        as_dense, (graph.metropolis, graph.laplacian, graph.adjacency)
+    )
     of_weights = np.linalg.eigvalsh(weights)[:-1] if graph.agents > 1 else np.zeros(1)
     of_laplacian = np.linalg.eigvalsh(laplacian)
     gamma_bar = max(abs(of_weights[-1]), abs(of_weights[0]))
-    found = {
+    eigenvalues = {
         "lambda_2": of_weights[-1],
         "lambda_N": of_weights[0],
         "gamma_bar": gamma_bar,
@@ -38,4 +38,4 @@ def spectrum_of(graph: Graph) -> dict[str, float]:
         "algebraic_connectivity": of_laplacian[1] if graph.agents > 1 else 0.0,
         "signless_max": np.linalg.eigvalsh(np.diag(graph.degrees) + adjacency)[-1],
     }
-    return {name: float(value) for name, value in found.items()}
+    return {name: float(value) for name, value in eigenvalues.items()}

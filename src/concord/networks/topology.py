@@ -1,35 +1,32 @@
 """Kinds of topologies: graphs over any number of agents, by name and options."""
 
-from dataclasses import replace
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Annotated, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
+from msgspec import Meta
 
-from concord.errors import ConcordError, short
+from concord.errors import ConcordError
 from concord.networks.graph import Graph, graph_of_pairs
-from concord.options import Chosen
+from concord.options import Chosen, build
 
-# The most agents of a network, and edges, and agents of one whose cost grows with their pairs.
 # Networks are built when a configuration is checked, so a typing error must not fill the memory.
-MOST_AGENTS, MOST_EDGES, MOST_PAIRED_AGENTS = 1_000_000, 5_000_000, 2000
+MOST_EDGES = 5_000_000
+AgentCount = Annotated[int, Meta(ge=1, le=1_000_000)]
 
 
-def check_pairs(agents: int, kind: str) -> None:
-    """Raise a ConcordError for too many agents of a kind that looks at all pairs of agents."""
-    if agents > MOST_PAIRED_AGENTS:
-        raise ConcordError(
-            f"{agents} agents are too many for kind {kind}, which looks at all pairs; use at most "
-            f"{MOST_PAIRED_AGENTS}"
-        )
-
-
-def check_edges(edges: int, agents: int) -> None:
-    """Raise a ConcordError for more edges than one process can hold."""
+def check_edges(edges: int) -> None:
+    """Raise a ConcordError for more edges, or pairs of agents, than one process can hold."""
     if edges > MOST_EDGES:
         raise ConcordError(
-            f"{agents} agents have {edges} edges here, more than one process carries; use fewer "
-            f"agents, so that there are at most {MOST_EDGES}"
+            f"{edges} edges or pairs are more than one process carries; use fewer agents, so that "
+            f"there are at most {MOST_EDGES}"
         )
+
+
+def list_pairs(agents: int) -> np.ndarray:
+    """Return all pairs of agents, (pairs, 2); a ConcordError if they are too many."""
+    check_edges(agents * (agents - 1) // 2)
+    return np.column_stack(np.triu_indices(agents, 1))
 
 
 def list_edges(neighbors: np.ndarray) -> np.ndarray:
@@ -37,7 +34,7 @@ def list_edges(neighbors: np.ndarray) -> np.ndarray:
 
     neighbors: numbers of agents, (agents, any number). An agent's own number there is ignored.
     """
-    check_edges(neighbors.size, len(neighbors))
+    check_edges(neighbors.size)
     agents = np.repeat(np.arange(len(neighbors)), neighbors.shape[1])
     pairs = np.column_stack([agents, neighbors.ravel()])
     return pairs[pairs[:, 0] != pairs[:, 1]]
@@ -82,41 +79,27 @@ class ChosenTopology(Chosen):
         A ConcordError, which names ``where`` (file and key), if an option or the resulting graph
         does not suit the number of agents.
         """
-        if isinstance(agents, bool) or not isinstance(agents, (int, np.integer)) or agents < 1:
-            raise ConcordError(
-                f"{where}: {short(agents)} is not a positive number of agents; give 1 or more"
-            )
-        if agents > MOST_AGENTS:
-            raise ConcordError(
-                f"{where}: {agents} agents are more than one process carries; use at most "
-                f"{MOST_AGENTS}"
-            )
+        agents = build(AgentCount, agents, f"{where}: agents")
         try:
-            graph = self.module.graph(self.params, int(agents))
+            graph = self.module.graph(self.params, agents)
         except ConcordError as error:
             key = "." if str(error).startswith(tuple(self.params.__struct_fields__)) else ": "
             raise ConcordError(f"{where}{key}{error}") from None
         directed = hasattr(graph, "is_directed") and graph.is_directed()
-        graph = getattr(graph, "edges", graph)
-        if not isinstance(graph, np.ndarray):
-            graph = [tuple(edge[:2]) for edge in graph]
-            if not set().union(*graph) <= set(range(agents)):
+        edges = getattr(graph, "edges", graph)
+        if not isinstance(edges, np.ndarray):
+            edges = [tuple(edge[:2]) for edge in edges]
+            if not set().union(*edges) <= set(range(agents)):
                 raise ConcordError(
-                    f"{where}: kind {self.kind} gives a graph whose nodes are not 0 to "
-                    f"{agents - 1}; number its agents so"
+                    f"{where}: kind {self.kind} gives nodes that are not 0 to {agents - 1}; number "
+                    "its agents so"
                 )
-        ends = np.array(graph, dtype=np.intp).reshape(-1, 2)
-        if (ends[:, 0] == ends[:, 1]).any():
-            raise ConcordError(
-                f"{where}: kind {self.kind} gives an edge from an agent to itself; leave it out"
-            )
-        found = graph_of_pairs(self.kind, int(agents), ends, directed)
+        fields: dict[str, Any] = {}
         if hasattr(self.module, "weights"):
-            found = replace(found, weights=self.module.weights(self.params, found.agents))
-        if not hasattr(self.module, "messages"):
-            return found
-        messages = np.array(self.module.messages(self.params, found.agents))
-        return replace(found, server_messages=messages)
+            fields["weights"] = self.module.weights(self.params, agents)
+        if hasattr(self.module, "messages"):
+            fields["server_messages"] = np.array(self.module.messages(self.params, agents))
+        return graph_of_pairs(self.kind, agents, edges, directed, **fields)
 
 
 def build_graph(kind: str, agents: int, *, where: str = "topology", **options: Any) -> Graph:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 from msgspec import Meta
@@ -13,68 +13,48 @@ from concord.networks.graph import Graph, Matrix
 Name = Literal[
     "metropolis",
     "lazy_metropolis",
-    "max_degree",
-    "best_constant",
     "row_stochastic",
     "column_stochastic",
     "pairwise",
 ]
 Weights = Annotated[
     Name | Annotated[float, Meta(gt=0, lt=1)],
-    "W: Metropolis weights; half of these, and half for the agent itself; one weight for all "
-    "edges, 1/(1 + the largest degree) or the one that agrees fastest; equal weights for all that "
-    "an agent hears and itself; or for all that hear an agent and itself; half for the one "
+    "W: Metropolis weights; half of these, and half for the agent itself; equal weights for all "
+    "that an agent hears and itself; or for all that hear an agent and itself; half for the one "
     "neighbor that an agent hears in an iteration; or a number, the weight of every edge",
 ]
 
 
-def mixing_matrix(graph: Graph, weights: str | float) -> Matrix:
+def mixing_matrix(graph: Graph, weights: Any) -> Matrix:
     r"""Return the mixing matrix W of a graph by name, (agents, agents).
 
     ``metropolis``
         symmetric and doubly stochastic; a graph's own weights, if it has some;
     ``lazy_metropolis``
         (I + W)/2 with these, whose eigenvalues are not negative;
-    ``max_degree``, ``best_constant``
-        :math:`I - \alpha L` with :math:`\alpha = 1 / (1 + \max_i \deg_i)`, or :math:`2 /
-        (\lambda_{\max}(L) + \lambda_2(L))`, which agrees fastest (Xiao and Boyd, 2004);
-    a number w
-        :math:`I - w L`, the weight w on every edge;
+    a number w, or several of them, (steps,)
+        :math:`I - w L`, the weight w on every edge, or (steps, agents, agents);
     ``row_stochastic``, ``column_stochastic``
         :math:`1 / (1 + r_i)` or :math:`1 / (1 + s_j)` where i hears j, with r_i the number of
         neighbors that i hears, and s_j of those that hear j;
     ``pairwise``
         1/2 where i hears j, of which one is heard in an iteration, or none.
     """
-    if weights in ("metropolis", "lazy_metropolis"):
-        metropolis = graph.metropolis() if graph.weights is None else graph.weights
-        return metropolis if weights == "metropolis" else (metropolis + graph.identity()) / 2
+    if isinstance(weights, np.ndarray):
+        weights = weights[:, None, None]
+    elif weights in ("metropolis", "lazy_metropolis"):
+        whole = weights == "metropolis"
+        return graph.metropolis if whole else (graph.metropolis + graph.identity) / 2
     if not isinstance(weights, str):
-        return fusion_matrix(graph, float(weights))
-    if weights == "max_degree":
-        return fusion_matrix(graph, 1 / (1 + graph.degrees.max()))
-    if weights == "best_constant":
-        from concord.networks.spectrum import spectrum_of  # for these weights alone
-
-        spectrum = spectrum_of(graph)
-        total = spectrum["laplacian_max"] + spectrum["algebraic_connectivity"]
-        return fusion_matrix(graph, 2 / total if total else 0.0)
+        return graph.identity - weights * graph.laplacian
     values = {
         "row_stochastic": 1 / (1 + graph.in_degrees[graph.receivers]),
         "column_stochastic": 1 / (1 + graph.degrees[graph.senders]),
         "pairwise": np.full(len(graph.senders), 0.5),
     }
     if weights not in values:
-        near = nearest(weights, get_args(Name))
-        raise ConcordError(f"weights: there are none called {weights!r}; {near}")
+        hint = nearest(weights, get_args(Name))
+        raise ConcordError(f"weights: there are none called {weights!r}; {hint}")
     summed = graph.senders if weights == "column_stochastic" else graph.receivers
-    own = 1 - np.bincount(summed, values[weights], graph.agents)
-    return graph.matrix(values[weights], own)
-
-
-def fusion_matrix(graph: Graph, coefficient: float) -> Matrix:
-    """Return I - beta L, which moves each agent by beta times its differences from neighbors.
-
-    coefficient: beta. L is the graph's Laplacian.
-    """
-    return graph.identity() - coefficient * graph.laplacian()
+    diagonal = 1 - np.bincount(summed, values[weights], graph.agents)
+    return graph.matrix(values[weights], diagonal)

@@ -115,7 +115,7 @@ def _minimize(
     start: np.ndarray,
     agents: Any = slice(None),
 ) -> tuple[np.ndarray, int]:
-    """Return minimizers and cost of ``Proximal.minimize``, by a caller's map of all agents.
+    """Return minimizers and cost of ``CountedProblem.minimize``, by a caller's map of all agents.
 
     The x with grad f_i(x) + c_i x = b_i is the proximal map of v = b / c with step 1 / c.
     """

@@ -50,7 +50,7 @@ class QuadraticProblem(OneDataSet):
         return multiply(x, self._transposed) - self.shift
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of chosen agents (``ChosenAgents``), (chains, few, dim)."""
+        """Return the gradients of chosen agents, (chains, few, dim)."""
         slopes = self.gram.take(agents, axis=0) @ x[..., None]
         return slopes[..., 0] - self.shift.take(agents, axis=0)
 
@@ -70,7 +70,7 @@ class QuadraticProblem(OneDataSet):
         start: np.ndarray,
         agents: Any = slice(None),
     ) -> tuple[np.ndarray, int]:
-        """Return the minimizers of ``Proximal.minimize`` in closed form, and their cost of 1."""
+        """Return minimizers as ``CountedProblem`` does, in closed form, and their cost of 1."""
         return multiply(linear + self.shift[agents], self._inverse(curvature)[agents]), 1
 
     def _inverse(self, curvature: np.ndarray) -> np.ndarray:

@@ -23,7 +23,6 @@ a gradient where it is a closed form, or those of its inner solver.
 Needs: a connected network, or no edges at all; a problem with ``minimize``.
 """
 
-from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -52,7 +51,7 @@ class ADMM(Sampler):
     biased: ClassVar[str] = (
         "D-ADMMS, whose distance from the posterior does not vanish with the penalty"
     )
-    units: ClassVar[Mapping[str, int]] = {"penalty": -2}
+    units: ClassVar[dict[str, int]] = {"penalty": -2}
 
     penalty: Annotated[Positive, "penalty rho"]
     noise: Annotated[
@@ -85,9 +84,9 @@ class ADMM(Sampler):
         over the neighbors (tzikas2024, eqs. (40)-(41); without noise (4)-(5)).
         """
         (x, u), rho, degrees = state, self.penalty, network.graph.degrees
-        linear = rho * (network.mix_known(network.signless_laplacian(), x) - u)
+        linear = rho * (network.mix_known(network.graph.signless_laplacian, x) - u)
         if self.noise:
             w = rng.standard_normal(x.shape, dtype=x.dtype.type)
             linear = linear - np.sqrt(2) * degrees[:, None] * w
         x = problem.minimize(linear, 2 * rho * degrees, x)[0]
-        return State(x, u + network.mix(network.laplacian(), x))
+        return State(x, u + network.mix(network.graph.laplacian, x))

@@ -23,13 +23,13 @@ Needs: a connected network, or no edges at all, on which everything arrives.
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
-from msgspec import Meta
 from numpy.random import Generator
 
 from concord.needs import Needs
 from concord.networks.compressions import Compression
 from concord.networks.network import Network
 from concord.networks.weights import Weights
+from concord.options import PositiveShare
 from concord.sampler import Sampler, langevin_noise
 from concord.sampling.schedules import Schedule
 
@@ -51,9 +51,7 @@ class CHOCOSGLD(Sampler):
 
     step_size: Annotated[Schedule, "step size eta_k"]
     compression: Annotated[Compression, "what agents send in place of a difference"]
-    consensus_step: Annotated[
-        Annotated[float, Meta(gt=0, le=1)], "varsigma, the share of an average that agents take"
-    ] = 1.0
+    consensus_step: Annotated[PositiveShare, "varsigma, the share of an average taken"] = 1.0
     weights: Weights = "metropolis"
 
     def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:

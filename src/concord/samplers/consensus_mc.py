@@ -3,31 +3,26 @@ r"""Consensus Monte Carlo: every agent samples by itself, and the draws are aver
 .. math::
     x_i^{(k+1)} &= x_i^{(k)} - \eta_k \nabla f_i(x_i^{(k)}) + \sqrt{2 \eta_k}\, w_i^{(k+1)},
         \qquad w_i \sim N(0, I) \\
-    \theta^{(k)} &= \Bigl( \sum_i \Lambda_i \Bigr)^{-1} \sum_i \Lambda_i x_i^{(k)},
-        \qquad \Lambda_i = \bigl( \text{sample covariance of } x_i^{(1)}, \dots, x_i^{(k)}
-        \bigr)^{-1}
+    \theta^{(k)} &= \Bigl( \sum_i \Lambda_i \Bigr)^{-1} \sum_i \Lambda_i x_i^{(k)}, \qquad
+        \Lambda_i^{-1} = \text{sample covariance of } x_i^{(1)}, \dots, x_i^{(k)}
 
 Of agent i this is Langevin for exp(-f_i), the likelihood of its data times the prior to the power
 1/N. Where the f_i are quadratic and the draws exact (without ``step_size``), theta is exact but for
 the error of the covariances, of order 1/k; elsewhere the average of draws is an approximation.
-``combine: gaussian`` draws theta from the product of the Gaussians that have the agents' sample
-moments,
+``combine: gaussian`` draws theta from the product of the Gaussians with the agents' sample moments
+m_i and Lambda_i^{-1}, :math:`N((\sum_i \Lambda_i)^{-1} \sum_i \Lambda_i m_i, (\sum_i
+\Lambda_i)^{-1})`.
 
-.. math::
-    \theta \sim N \Bigl( \bigl( \sum_i \Lambda_i \bigr)^{-1} \sum_i \Lambda_i m_i,
-        \bigl( \sum_i \Lambda_i \bigr)^{-1} \Bigr).
-
-Theta is what is read, the same for all agents: what a network that stops at iteration k would
-answer. The x_i are of no use by themselves, and are not recorded. Before there are more draws than
-dimensions theta is the plain average. Arrays have shape (chains, agents, dim).
+Theta, the same for all agents, is what a network that stops at iteration k would answer, and the
+plain average before there are more draws than dimensions; the x_i are not recorded. Arrays have
+shape (chains, agents, dim).
 
 Source: Scott, Blocker, Bonassi, Chipman, George and McCulloch, "Bayes and big data: the consensus
 Monte Carlo algorithm" (2016); the product of Gaussians is the parametric estimator of Neiswanger,
 Wang and Xing, "Asymptotically exact, embarrassingly parallel MCMC" (2013, arXiv:1311.4780). Both
-are well known, and were not at hand; that covariances are those of the draws so far is our form.
+were not at hand; that covariances are those of the draws so far is our form.
 Price: a gradient of every agent per step (an exact draw counts as one), and a vector of every
-agent: draws are sent once, all together in the end. The Lambda_i are sent with them and not
-counted.
+agent: draws are sent once, in the end, the Lambda_i with them and not counted.
 Needs: a server, or a single agent; potentials that are densities by themselves.
 """
 
@@ -36,22 +31,21 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
+from concord import conditionals
 from concord.needs import Needs, check_positive_definite, require
 from concord.networks.network import Network
 from concord.options import Index
-from concord.problem import Quadratic
 from concord.sampler import Sampler, langevin_noise
 from concord.sampling.schedules import Schedule
 
 
 class State(NamedTuple):
-    """Draws x, their running mean, (chains, agents, dim), and sums from which theta is computed.
+    """Draws x, their running mean, (chains, agents, dim), and what theta is computed from.
 
-    squares: sums of squared deviations from the mean, (chains, agents, dim, dim).
-    draws: number of draws that have entered the moments, (1,).
-    z: the noise of theta for ``combine: gaussian``, (chains, dim); else empty.
-    center, root: mean, (agents, dim), and square root of the covariance, (agents, dim, dim), of
-    exact draws, the same in all steps; empty with a step size.
+    squares, draws: sums of squared deviations from the mean, (chains, agents, dim, dim), and number
+    of the draws in the moments, (1,). z: noise of theta with ``combine: gaussian``, (chains, dim).
+    covariance, root: that of exact draws, and its square root, (agents, dim, dim). What is not
+    needed is empty.
     """
 
     x: np.ndarray
@@ -59,7 +53,7 @@ class State(NamedTuple):
     squares: np.ndarray
     draws: np.ndarray
     z: np.ndarray
-    center: np.ndarray
+    covariance: np.ndarray
     root: np.ndarray
 
 
@@ -86,54 +80,41 @@ class ConsensusMC(Sampler):
         super().check(problem, network)
         if self.step_size is None:
             require(problem, "gram", "give a step_size, without which a Gaussian is drawn from")
-        if isinstance(problem, Quadratic):
+        if hasattr(problem, "gram"):
             check_positive_definite(problem.gram)
 
     def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim), with moments of no draws yet."""
-        center = root = np.empty(0)
-        if self.step_size is None:
-            root = np.linalg.cholesky(np.linalg.inv(problem.gram))
-            center = np.linalg.solve(problem.gram, problem.shift[..., None])[..., 0]
         chains, agents, dim = x0.shape
         z = np.zeros((chains, dim) if self.combine == "gaussian" else 0)
         squares = np.zeros((chains, agents, dim, dim))
-        return State(x0, np.zeros_like(x0), squares, np.zeros(1), z, center, root)
+        laws: Any = np.empty((2, 0))
+        if self.step_size is None:
+            laws = conditionals.invert_precisions(problem.gram)
+        return State(x0, np.zeros_like(x0), squares, np.zeros(1), z, *laws)
 
     def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
         """Draw x_i of every agent, and add it to the agent's moments after the burn-in."""
-        x, mean, squares, draws, z, center, root = state
+        x, mean, squares, draws, z, covariance, root = state
         if self.step_size is None:
             problem.pay(1)
-            x = np.einsum("cad,aed->cae", rng.standard_normal(x.shape), root) + center
+            center = conditionals.multiply_each(covariance, problem.shift[None])
+            x = center + conditionals.multiply_each(root, rng.standard_normal(x.shape))
         else:
             eta = self.step_size(k)
             x = x - eta * problem.gradient(x) + langevin_noise(rng, eta, x)
         network.count_sent(np.arange(network.agents), 1 if network.agents > 1 else 0)
         if k >= self.burn_in:
-            draws, deviation = draws + 1, x - mean
-            mean = mean + deviation / draws[0]
-            outer = deviation[..., None] * deviation[..., None, :]
-            squares = squares + outer * (1 - 1 / draws[0])
+            mean, squares, draws = conditionals.add_draws(x, mean, squares, draws)
         if self.combine == "gaussian":
             z = rng.standard_normal(z.shape)
-        return State(x, mean, squares, draws, z, center, root)
+        return State(x, mean, squares, draws, z, covariance, root)
 
     def read_out(self, state: State) -> np.ndarray:
-        """Return theta, the combined draw, repeated for every agent, (chains, agents, dim).
-
-        It is nan in chains that have diverged, and the plain average of the agents' draws while
-        there are no more draws than dimensions.
-        """
+        """Return theta for every agent, (chains, agents, dim); nan in chains that have diverged."""
         x, mean, squares, draws, z = state[:5]
-        if draws[0] <= x.shape[2]:
-            return np.broadcast_to(x.mean(axis=1, keepdims=True), x.shape)
-        theta = np.full((len(x), x.shape[2]), np.nan)
-        finite = np.isfinite(squares).all(axis=(1, 2, 3)) & np.isfinite(x).all(axis=(1, 2))
-        weights = np.linalg.pinv(squares[finite] / (draws[0] - 1), hermitian=True)
-        cov = np.linalg.inv(weights.sum(axis=1))
-        centers = (x if self.combine == "draws" else mean)[finite]
-        theta[finite] = np.einsum("cij,cajk,cak->ci", cov, weights, centers)
-        if self.combine == "gaussian":
-            theta[finite] += np.einsum("cij,cj->ci", np.linalg.cholesky(cov), z[finite])
+        theta = x.mean(axis=1)
+        if draws[0] > x.shape[2]:
+            centers, noise = (x, None) if self.combine == "draws" else (mean, z)
+            theta = conditionals.combine_gaussians(centers, squares / (draws[0] - 1), noise)
         return np.broadcast_to(theta[:, None], x.shape)

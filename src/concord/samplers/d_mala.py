@@ -23,24 +23,20 @@ at x_j, and ``correction`` is one of
     drift: for one agent and quadratic f the acceptance of MALA, so that the posterior is sampled
     exactly, whatever epsilon.
 
-The noise of a step has the variance epsilon^2, and so half the drift is that of Langevin for the
-posterior: with the whole drift the posterior's square is sampled as epsilon gets small, variances
-half as large, whether moves are corrected or not, since rejections vanish with epsilon and depend
-on z^2 alone (derived here). With several agents no correction is exact: each accepts by itself.
-Arrays have shape (chains, agents, dim).
+The noise of a step has the variance epsilon^2, so that half the drift is that of Langevin for the
+posterior: with the whole drift the posterior's square is sampled as epsilon gets small, corrected
+or not, since rejections vanish with epsilon and depend on z^2 alone (derived here). With several
+agents no correction is exact: each accepts by itself. Arrays have shape (chains, agents, dim).
 
 Source: Kungurtsev, Cobb, Javidi and Jalaian, "Decentralized Bayesian learning with
 Metropolis-adjusted Hamiltonian Monte Carlo" (2021, arXiv:2107.07211), from its authors' released
-code, which is ``drift: whole, correction: released``; the print was not at hand, and whether it has
-the sign of ``energy`` we do not know. There several rounds of averaging may follow a step; ``half``
-and ``mala`` are ours.
+code: ``drift: whole, correction: released``. The print was not at hand, and whether it has the sign
+of ``energy`` we do not know; ``half`` and ``mala`` are ours.
 Price: a gradient of every agent, and with a correction a product with its Hessian (two gradients);
 x and the gradients to every neighbor, with ``mala`` a third vector, with the others a number.
-Needs: a connected network, or no edges at all, on which everything arrives; for corrections
-Hessians of the potentials.
+Needs: a connected network, or no edges, on which everything arrives; Hessians for corrections.
 """
 
-from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -50,16 +46,15 @@ from concord.errors import ConcordError
 from concord.needs import Needs, require
 from concord.networks.network import Network
 from concord.networks.weights import Weights
-from concord.sampler import Sampler
+from concord.sampler import Sampler, track_average
 from concord.sampling.schedules import Schedule
 
 
 class State(NamedTuple):
-    """Positions x, and tracked averages minus the agent's own quantity, (chains, agents, dim).
+    """Positions x, and rests of tracked averages (``track_average``), (chains, agents, dim).
 
-    rest: the tracked average of gradients, minus the agent's own gradient.
-    remainder: the same of the quantity that the correction tracks, with one coordinate where that
-    is a number; empty without a correction.
+    rest: of the gradients. remainder: of what the correction tracks, which may be a number,
+    (chains, agents, 1); empty without a correction.
     """
 
     x: np.ndarray
@@ -73,7 +68,7 @@ class DMALA(Sampler):
     name: ClassVar[str] = "D-MALA"
     needs: ClassVar[Needs] = Needs("mixing", arrival="tracks what all neighbors have")
     takes_batches: ClassVar[bool] = False
-    units: ClassVar[Mapping[str, int]] = {"step_size": 1}
+    units: ClassVar[dict[str, int]] = {"step_size": 1}
 
     step_size: Annotated[Schedule, "epsilon_k, the standard deviation of a step's noise"]
     drift: Annotated[
@@ -93,8 +88,7 @@ class DMALA(Sampler):
         fitting = {"none": self.drift, "mala": "half"}.get(self.correction, "whole")
         if self.drift != fitting:
             raise ConcordError(
-                f"correction: {self.correction} is of moves with drift: {fitting}, not "
-                f"{self.drift}; use drift: {fitting}, or correction: none"
+                f"correction: {self.correction} needs drift: {fitting}; use it, or correction: none"
             )
         if self.correction != "none":
             require(problem, "hessian_product", "use correction: none")
@@ -107,26 +101,20 @@ class DMALA(Sampler):
     def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
         """Track the average gradient, propose moves along it, accept or reject them, and mix."""
         (x, rest, remainder), epsilon = state, self.step_size(k)
-        tracked, rest = self._track(network, -problem.gradient(x), rest)
+        tracked, rest = track_average(network, self.weights, -problem.gradient(x), rest)
         z = rng.standard_normal(x.shape, dtype=x.dtype.type)
-        share = {"half": 0.5, "whole": 1.0}[self.drift]
-        move = epsilon * z + share * epsilon**2 * tracked
+        move = epsilon * z + {"half": 0.5, "whole": 1.0}[self.drift] * epsilon**2 * tracked
         if self.correction == "mala":
-            v, remainder = self._track(network, problem.hessian_product(x, move), remainder)
+            v, remainder = track_average(
+                network, self.weights, problem.hessian_product(x, move), remainder
+            )
             log_odds = epsilon**2 / 8 * ((2 * tracked - v) * v).sum(axis=-1)
         elif self.correction != "none":
-            own = (z * problem.hessian_product(x, z)).sum(axis=-1, keepdims=True)
-            aleph, remainder = self._track(network, own, remainder)
+            curvature = (z * problem.hessian_product(x, z)).sum(axis=-1, keepdims=True)
+            aleph, remainder = track_average(network, self.weights, curvature, remainder)
             sign = 1 if self.correction == "energy" else -1
             log_odds = epsilon**2 / 2 * (sign * (tracked**2).sum(axis=-1) - aleph[..., 0])
         if self.correction != "none":
             accepted = rng.random(x.shape[:2]) < np.exp(np.minimum(log_odds, 0.0))
             move = np.where(accepted[..., None], move, 0.0)
         return State(network.mix(self.weights, x + move), rest, remainder)
-
-    def _track(
-        self, network: Network, own: np.ndarray, rest: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the average W (rest + own), and what it exceeds each agent's ``own`` by."""
-        average = network.mix(self.weights, rest + own)
-        return average, average - own

@@ -64,7 +64,7 @@ class DULA(Sampler):
 
         beta: a number, or an array (steps,) for a stack of matrices.
         """
-        return network.fusion(beta)
+        return network.matrix(beta)
 
     def step(
         self, state: Positions, k: int, problem: Any, network: Network, rng: np.random.Generator

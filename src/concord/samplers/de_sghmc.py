@@ -13,7 +13,6 @@ Price: a vector to every neighbor and a gradient (or mini-batch) of every agent 
 Needs: a connected network, or no edges at all.
 """
 
-from collections.abc import Mapping
 from math import sqrt
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -41,7 +40,7 @@ class DESGHMC(Sampler):
     name: ClassVar[str] = "DE-SGHMC"
     needs: ClassVar[Needs] = Needs("mixing")
     takes_order: ClassVar[bool] = True
-    units: ClassVar[Mapping[str, int]] = {"step_size": 1, "friction": -1}  # time is a length
+    units: ClassVar[dict[str, int]] = {"step_size": 1, "friction": -1}  # time is a length
 
     step_size: Annotated[Schedule, "step size eta_k"]
     friction: Annotated[Positive, "friction gamma"]

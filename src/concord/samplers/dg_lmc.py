@@ -9,47 +9,38 @@ With :math:`G = (A^\top A)^{-1}`,
     \theta &\sim N \Bigl( \frac1N \sum_i z_i, \frac{\rho}{N} G \Bigr)
 
 which samples :math:`\exp(-\sum_i (f_i(z_i) + \lVert A (z_i - \theta) \rVert^2 / 2 \rho))` but for
-the error of the Langevin steps, taken in the coordinates :math:`A z_i`. Of theta this is the
-product of the agents' laws, each convolved with N(0, rho G): where f_i has the precision P_i,
-theta's law has :math:`(P_i^{-1} + \rho G)^{-1}` (derived here). That bias stays when the steps get
-small.
+the error of the Langevin steps. Of theta this is the product of the agents' laws, each convolved
+with N(0, rho G) (derived here): a bias that stays when the steps get small.
 
-With ``particles: K`` theta is only proposed so (pseudo-marginal DG-LMC): :math:`\theta'` is
-accepted, or else theta stays while z has moved, with the odds
+With ``particles: K`` theta is only proposed so (pseudo-marginal DG-LMC), and it stays while z has
+moved unless :math:`\theta'` is accepted, with the odds
 
 .. math::
-    e^{\sum_i f_i(\theta) - f_i(\theta')} \frac{q(\theta', \theta)}{q(\theta, \theta')}, \qquad
+    e^{\sum_i f_i(\theta) - f_i(\theta')} \frac{q(\theta', \theta)}{q(\theta, \theta')}, \quad
     q(s, t) = \frac1K \sum_{k=1}^K \exp \Bigl( -\sum_i
         \frac{\lVert A (t - z_i^{(k)}(s)) \rVert^2}{2 \rho} \Bigr)
 
-where each :math:`z_i^{(k)}(s)` is one more Langevin step of z_i, tied to s. x_i is what agent i
-last heard of theta, so after the first step all x_i are equal; arrays have shape (chains, agents,
-dim).
+where each :math:`z_i^{(k)}(s)` is a further Langevin step of z_i, tied to s.
 
 Source: Plassier, Vono, Durmus and Moulines, "DG-LMC: a turn-key and scalable synchronous
 distributed MCMC algorithm via Langevin Monte Carlo within Gibbs" (2021, arXiv:2106.06300), from its
-authors' released code; the print was not at hand. There steps, ties and tolerances may differ by
-agent.
+authors' code, where steps, ties and tolerances may differ by agent; the print was not at hand.
 Price: n gradients of every agent, and an average of all by the server, per step; with particles 2K
 gradients and two potentials more, and as many messages again for the odds.
 Needs: a server, or a single agent.
 """
 
-from collections.abc import Mapping
-from functools import lru_cache
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 
-from concord.errors import ConcordError
+from concord.conditionals import coupling_matrices
 from concord.needs import Needs, require
 from concord.networks.network import Network
 from concord.options import Count, Positive, Some
-from concord.sampler import Sampler
+from concord.sampler import Sampler, langevin_noise
 from concord.sampling.schedules import Schedule
-
-Rows = tuple[tuple[float, ...], ...]
 
 
 class State(NamedTuple):
@@ -66,7 +57,7 @@ class DGLMC(Sampler):
     needs: ClassVar[Needs] = Needs("server")
     takes_batches: ClassVar[bool] = False
     biased: ClassVar[str] = "the product of the agents' laws, each wider by its tolerance"
-    units: ClassVar[Mapping[str, int]] = {"step_size": 2, "tolerance": 2}
+    units: ClassVar[dict[str, int]] = {"step_size": 2, "tolerance": 2}
 
     step_size: Annotated[Schedule, "step size gamma_k of the agents"]
     tolerance: Annotated[Positive, "rho of the ties"]
@@ -95,56 +86,32 @@ class DGLMC(Sampler):
         (x, z), gamma, agents = state, self.step_size(k), network.agents
         _, inverse, _ = coupling_matrices(self.coupling, problem.dim)
         for _ in range(self.local_steps):
-            w = rng.standard_normal(z.shape, dtype=z.dtype.type)
-            z = self._descend(z, x, gamma, problem) + np.sqrt(2 * gamma) * _times(inverse, w)
+            kick = np.dot(langevin_noise(rng, gamma, z), inverse)
+            z = self._descend(z, x, gamma, problem) + kick
         w = rng.standard_normal(z[:, :1].shape, dtype=z.dtype.type)
-        theta = network.average(z) + np.sqrt(self.tolerance / agents) * _times(inverse, w)
+        theta = network.average(z) + np.sqrt(self.tolerance / agents) * np.dot(w, inverse)
         theta = np.repeat(theta, agents, axis=1)
         if self.particles:
             network.average(z)  # as many messages again for the odds
-            odds = (problem.potential(x) - problem.potential(theta)).sum(axis=1)
-            odds = odds + self._log_q(theta, x, z, gamma, problem, rng)
-            odds = odds - self._log_q(x, theta, z, gamma, problem, rng)
+            odds = self._log_odds(x, theta, z, gamma, problem, rng)
             accepted = np.log(rng.random(len(x))) < odds
             theta = np.where(accepted[:, None, None], theta, x)
             network.active = np.repeat(accepted[:, None], agents, axis=1)
         return State(theta, z)
 
     def _descend(self, z: np.ndarray, theta: np.ndarray, gamma: float, problem: Any) -> np.ndarray:
-        """Return the copies after a Langevin step from z without its noise, tied to theta."""
+        """Return z - gamma (G grad f(z) + (z - theta) / rho), (chains, agents, dim), like z."""
         G = coupling_matrices(self.coupling, problem.dim)[2]
-        return z - gamma * (_times(G, problem.gradient(z)) + (z - theta) / self.tolerance)
+        return z - gamma * (np.dot(problem.gradient(z), G) + (z - theta) / self.tolerance)
 
-    def _log_q(
-        self, s: np.ndarray, t: np.ndarray, z: np.ndarray, gamma: float, problem: Any, rng: Any
-    ) -> np.ndarray:
-        """Estimate log(K q(s, t)) of each chain by K particles, (chains,).
-
-        Each particle is charged a gradient, as in the released code, though all are the same.
-        """
-        particles, A = self.particles or 0, coupling_matrices(self.coupling, problem.dim)[0]
-        center = self._descend(z, s, gamma, problem)
-        problem.pay(particles - 1)
-        w = rng.standard_normal((particles, *z.shape), dtype=z.dtype.type)
-        apart = _times(A, t - center) - np.sqrt(2 * gamma) * w
-        log_q: np.ndarray = np.logaddexp.reduce(-(apart**2).sum(axis=(2, 3)) / (2 * self.tolerance))
-        return log_q
-
-
-@lru_cache(maxsize=8)
-def coupling_matrices(rows: Rows | None, dim: int) -> tuple[np.ndarray | None, ...]:
-    """Return A of given rows, its inverse and G, (dim, dim) each. None for the identity.
-
-    Raises a ConcordError if A is no invertible matrix of this size.
-    """
-    if rows is None:
-        return None, None, None
-    if {len(rows), *map(len, rows)} != {dim} or not np.linalg.det(rows):
-        raise ConcordError(f"coupling: give the {dim} rows of an invertible matrix, {dim} numbers")
-    inverse = np.linalg.inv(rows)
-    return np.array(rows), inverse, inverse @ inverse.T
-
-
-def _times(matrix: np.ndarray | None, v: np.ndarray) -> np.ndarray:
-    """Return the products of a matrix, or of the identity for None, with vectors (..., dim)."""
-    return v if matrix is None else v @ matrix.T
+    def _log_odds(self, x: Any, theta: Any, z: Any, gamma: float, problem: Any, rng: Any) -> Any:
+        """Return the logarithm of the odds by which theta is accepted in place of x, (chains,)."""
+        A, K = coupling_matrices(self.coupling, problem.dim)[0], self.particles or 0
+        odds = (problem.potential(x) - problem.potential(theta)).sum(axis=1)
+        problem.pay(2 * (K - 1))  # one of each particle, as in the released code; all are the same
+        for sign, s, t in ((1, theta, x), (-1, x, theta)):
+            w = np.sqrt(2 * gamma) * rng.standard_normal((K, *z.shape), dtype=z.dtype.type)
+            apart = np.dot(t - self._descend(z, s, gamma, problem), A) - w
+            exponent = (apart**2).sum(axis=(2, 3)) / (2 * self.tolerance)
+            odds = odds + sign * np.logaddexp.reduce(-exponent)
+        return odds

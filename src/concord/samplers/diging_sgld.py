@@ -31,7 +31,7 @@ from concord.errors import ConcordError
 from concord.needs import Needs
 from concord.networks.network import Network
 from concord.networks.weights import Weights
-from concord.sampler import Sampler, langevin_noise
+from concord.sampler import Sampler, langevin_noise, track_average
 from concord.sampling.schedules import Schedule
 
 TRACKED = 1  # the lane of the tracked gradients
@@ -78,7 +78,6 @@ class DIGingSGLD(Sampler):
         """
         (x, v), eta = state, self.step_size(k)
         gradient = problem.gradient(x)
-        y = v + gradient
-        mixed = network.mix(self.weights, y, lane=TRACKED)
-        move = -eta * y + langevin_noise(rng, eta, x)
-        return State(network.mix(self.weights, x, plus=move), mixed - gradient)
+        move = -eta * (v + gradient) + langevin_noise(rng, eta, x)
+        _, v = track_average(network, self.weights, gradient, v, TRACKED)
+        return State(network.mix(self.weights, x, plus=move), v)

@@ -19,11 +19,10 @@ with a ``step_size`` gamma, and on problems that are not quadratic, a Langevin s
     x_i \leftarrow x_i - \gamma_k \Bigl( \nabla f_i(x_i)
         + \tfrac{1}{\rho} \sum_{j \in N_i} (x_i - x_j) \Bigr) + \sqrt{2 \gamma_k}\, w_i.
 
-Agents of one color are no neighbors and move at once, colors take turns (colors are given greedily,
-in the order of the agents). Draws have pi as their law in the limit, whose precision is
-blockdiag(H_i) + L/rho with L the Laplacian; as rho falls all x_i become one, with the posterior's
-law, but the smaller rho, the smaller are the moves. It is what D-ADMMS does with another noise.
-Arrays have shape (chains, agents, dim).
+Agents of one color are no neighbors and move at once, colors take turns. Draws have pi as their law
+in the limit, whose precision is blockdiag(H_i) + L/rho with L the Laplacian; as rho falls all x_i
+become one, with the posterior's law, but the smaller rho, the smaller are the moves. Arrays have
+shape (chains, agents, dim).
 
 Source: the graph-coupled target as in "Client-only distributed Markov chain Monte Carlo sampling
 over a network" (Transactions on Machine Learning Research, 2025) and Yuan et al. (2023,
@@ -33,14 +32,13 @@ every neighbor, per step.
 Needs: a connected network, or no edges at all, on which everything arrives.
 """
 
-from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 
-from concord.needs import Needs, check_positive_definite, require
-from concord.networks.graph import Graph
+from concord.conditionals import invert_precisions, multiply_each
+from concord.needs import Needs, require
 from concord.networks.network import Network
 from concord.options import Positive
 from concord.sampler import Sampler, langevin_noise
@@ -48,14 +46,12 @@ from concord.sampling.schedules import Schedule
 
 
 class State(NamedTuple):
-    """Positions x, (chains, agents, dim), and constants of all steps.
+    """Positions x, (chains, agents, dim), and constants of all steps, empty with a step size.
 
-    colors: whether each agent has each color, (colors, agents).
-    covariance, root: S_i and its square root, (agents, dim, dim); empty with a step size.
+    covariance, root: S_i and its square root, (agents, dim, dim).
     """
 
     x: np.ndarray
-    colors: np.ndarray
     covariance: np.ndarray
     root: np.ndarray
 
@@ -71,7 +67,7 @@ class GraphGibbs(Sampler):
     biased: ClassVar[str] = (
         "agents tied by a tolerance, which is the posterior's only where that is 0"
     )
-    units: ClassVar[Mapping[str, int]] = {"step_size": 2, "tolerance": 2}
+    units: ClassVar[dict[str, int]] = {"step_size": 2, "tolerance": 2}
 
     tolerance: Annotated[Positive, "rho of every edge"]
     step_size: Annotated[
@@ -84,50 +80,36 @@ class GraphGibbs(Sampler):
         super().check(problem, network)
         if self.step_size is None and problem is not None:
             require(problem, "gram", "give a step_size, without which a Gaussian is drawn from")
-            check_positive_definite(self._precision(problem, network))
+            invert_precisions(self._precisions(problem, network))
 
-    def _precision(self, problem: Any, network: Network) -> np.ndarray:
+    def _precisions(self, problem: Any, network: Network) -> np.ndarray:
         """Return the precisions H_i + (deg_i / rho) I given the neighbors, (agents, dim, dim)."""
-        ties = network.graph.degrees / self.tolerance
-        precision: np.ndarray = problem.gram + ties[:, None, None] * np.eye(problem.dim)
-        return precision
+        ties = network.degrees / self.tolerance
+        precisions: np.ndarray = problem.gram + ties[:, None, None] * np.eye(problem.dim)
+        return precisions
 
     def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
-        """Return the state at x0, (chains, agents, dim), with colors and covariances."""
-        colors = color_agents(network.graph)
+        """Return the state at x0, (chains, agents, dim), with covariances."""
         if self.step_size is not None:
-            return State(x0, colors, np.empty(0), np.empty(0))
-        covariance = np.linalg.inv(self._precision(problem, network))
-        return State(x0, colors, covariance, np.linalg.cholesky(covariance))
+            return State(x0, np.empty(0), np.empty(0))
+        return State(x0, *invert_precisions(self._precisions(problem, network)))
 
     def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
         """Draw all agents, color by color, each given its neighbors' latest positions."""
-        x, ties = state.x, 1 / self.tolerance
+        (x, covariance, root), ties = state, 1 / self.tolerance
         # Noise and gradients are those of all colors: an agent is where it was until its turn.
         if self.step_size is None:
             problem.pay(1)
-            noise = np.einsum("cad,aed->cae", rng.standard_normal(x.shape), state.root)
+            noise = multiply_each(root, rng.standard_normal(x.shape))
         else:
             gamma = self.step_size(k)
             move = -gamma * problem.gradient(x) + langevin_noise(rng, gamma, x)
-        for color in state.colors:
+        for color in network.graph.colors:
             if self.step_size is None:
-                pull = ties * network.mix_known(network.adjacency(), x) + problem.shift
-                new = np.einsum("cad,aed->cae", pull, state.covariance) + noise
+                pull = ties * network.mix_known(network.graph.adjacency, x) + problem.shift
+                new = multiply_each(covariance, pull) + noise
             else:
-                new = x - gamma * ties * network.mix_known(network.laplacian(), x) + move
+                new = x - gamma * ties * network.mix_known(network.graph.laplacian, x) + move
             x = np.where(color[:, None], new, x)
             network.announce(color)
         return state._replace(x=x)
-
-
-def color_agents(graph: Graph) -> np.ndarray:
-    """Color the graph greedily so that neighbors differ; return (colors, agents) of bool.
-
-    Entry (c, i) is whether agent i has color c.
-    """
-    color = np.full(graph.agents, -1)
-    for agent, neighbors in enumerate(graph.neighbors):
-        taken = set(color[neighbors].tolist())
-        color[agent] = next(c for c in range(graph.agents) if c not in taken)
-    return np.arange(color.max() + 1)[:, None] == color

@@ -15,50 +15,43 @@ those of variance reduction,
     g_i = \tilde\nabla f_i(x_i) - \tilde\nabla f_i(r_i) + c_i, \qquad
     r_i = \sum_j W_{ij} x_j, \qquad c_i = \sum_j W_{ij} \nabla f_j(r_j)
 
-where both estimates are of the same mini-batch, and r and c are renewed at the start of an
-iteration with that probability (of the first one always). Chains communicate and renew
-independently of each other; arrays have shape (chains, agents, dim).
+where both estimates are of the same mini-batch, and r and c are renewed with that probability at
+the start of an iteration, always of the first. Chains communicate and renew independently of each
+other; arrays have shape (chains, agents, dim).
 
 Where W = J/N, as on the topologies ``server`` and ``complete``, agents take the mean of all: FALD,
 with T local steps or with ``period: 1`` and communication at random; VR-FALD with renewal. Mixing
-by the weights of a network is our generalization, local DE-SGLD; there agents' c_i differ, so that
-variance reduction leaves some bias. As W is doubly stochastic, the network average moves by the
-average of the agents' gradients and noise alone: the c_i less the gradients at r add up to zero.
+by the weights of a network, local DE-SGLD, is our generalization: agents' c_i differ then, so that
+some bias is left, but not in the network average, since the c_i less the gradients at r cancel.
 
 Source: Deng, Zhang, Ma, Song, Lin, "On Convergence of Federated Averaging Langevin Dynamics", 2021,
 arXiv 2112.05120 (abstract read); Plassier, Durmus, Moulines, "Federated Averaging Langevin
-Dynamics: Toward a unified theory and new algorithms", AISTATS 2023, of which the authors' code was
-read, not the print: it has a period of 1, and uses a renewed reference from the next step on.
-Price: an average, which takes a vector to every neighbor, and T gradients (or mini-batches) per
-agent and iteration. A renewal is two averages, of positions and of gradients, and a full gradient;
-variance reduction of mini-batches takes two of them for each step.
-Needs: a connected network, or no edges at all; with renewal or communication at random one on which
-everything arrives.
+Dynamics: Toward a unified theory and new algorithms", AISTATS 2023 (the authors' code read, not the
+print: its period is 1, and a renewed reference is used from the next step on).
+Price: a vector to every neighbor, and T gradients (or mini-batches) of every agent per iteration;
+for a renewal two vectors more and a full gradient, and then two mini-batches for each step.
+Needs: a connected network, or no edges; a lossless one to renew or communicate at random.
 """
 
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
-from msgspec import Meta
 from numpy.random import Generator
 
 from concord.errors import ConcordError
 from concord.needs import Needs
 from concord.networks.network import Network
 from concord.networks.weights import Weights
-from concord.options import Count, Share
+from concord.options import Count, PositiveShare, Share
 from concord.random import draw_bool
 from concord.sampler import Sampler
 from concord.sampling.schedules import Schedule
 
-Probability = Annotated[float, Meta(gt=0, le=1)]
-
 
 class State(NamedTuple):
-    """Positions x, reference points r, and control vectors, (chains, agents, dim) each.
+    """Positions x, reference points r, and controls, (chains, agents, dim), or empty.
 
-    control: c; with full gradients c less the agent's own gradient at r. reference: empty with full
-    gradients. Without renewal both are empty.
+    control: c, or with full gradients, which take no reference, c less the gradient at r.
     """
 
     x: np.ndarray
@@ -74,12 +67,10 @@ class LocalSGLD(Sampler):
 
     step_size: Annotated[Schedule, "step size gamma_k of the local steps of iteration k"]
     period: Annotated[Count, "local steps T of an iteration"] = 1
-    communication: Annotated[Probability, "probability p_c that agents average after them"] = 1.0
+    communication: Annotated[PositiveShare, "probability p_c that agents average after them"] = 1.0
     common_noise: Annotated[Share, "share tau of the noise that all agents have in common"] = 0.0
     renewal: Annotated[
-        Probability | None,
-        "variance reduction, with the probability q that references are renewed in an iteration; "
-        "none: plain gradients",
+        PositiveShare | None, "probability q that references are renewed; none: plain gradients"
     ] = None
     weights: Weights = "metropolis"
 
@@ -88,38 +79,32 @@ class LocalSGLD(Sampler):
         super().check(problem, network)
         if not network.is_lossless and (self.renewal is not None or self.communication < 1):
             raise ConcordError(
-                "renewal, communication: in some iterations agents send more than x, or nothing, "
-                "of which network does not say what arrives; leave them out, or remove network"
+                "renewal, communication: where vectors get lost agents must send x, and nothing "
+                "else, in every iteration; leave them out, or remove network"
             )
 
     def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim); the first step renews all references."""
-        nothing = np.empty(0)
+        zeros, nothing = np.zeros_like(x0), np.empty(0)
         if self.renewal is None:
             return State(x0, nothing, nothing)
-        zeros, of_batches = np.zeros_like(x0), hasattr(problem, "full_cost")
-        return State(x0, zeros if of_batches else nothing, zeros)
+        return State(x0, zeros if hasattr(problem, "full_cost") else nothing, zeros)
 
     def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
         """Take T local Langevin steps, then average over neighbors in chains that communicate."""
-        gamma, tau, averaging = self.step_size(k), self.common_noise, None
+        gamma, tau = self.step_size(k), self.common_noise
         if self.renewal is not None:
-            renewed = np.full(len(state.x), True)
-            if k > 0 and self.renewal < 1:
-                renewed = draw_bool(rng, self.renewal, len(renewed))
+            renewed = draw_bool(rng, self.renewal if k else 1.0, len(state.x))
             state = self._renew(state, renewed, problem, network)
         x, reference, control = state
         for _ in range(self.period):
-            g = problem.difference(x, reference) if reference.size else problem.gradient(x)
-            if control.size:
-                g = g + control
+            g = problem.reduced_gradient(x, reference, control)
             noise = rng.standard_normal(x.shape, dtype=x.dtype.type) * np.sqrt(1 - tau)
             if tau:
                 shared = rng.standard_normal(x[:, :1].shape, dtype=x.dtype.type)
                 noise = noise + np.sqrt(tau / network.agents) * shared
             x = x - gamma * g + np.sqrt(2 * gamma) * noise
-        if self.communication < 1:
-            averaging = draw_bool(rng, self.communication, len(x))
+        averaging = draw_bool(rng, self.communication, len(x)) if self.communication < 1 else None
         return State(network.mix(self.weights, x, chains=averaging), reference, control)
 
     def _renew(self, state: State, renewed: np.ndarray, problem: Any, network: Network) -> State:
@@ -128,8 +113,8 @@ class LocalSGLD(Sampler):
             return state
         x, where = state.x, renewed[:, None, None]
         r = network.mix(self.weights, x, chains=renewed)
-        own = problem.full_gradient(r, chains=renewed)
-        c = network.mix(self.weights, own, chains=renewed)
+        gradient = problem.full_gradient(r, chains=renewed)
+        c = network.mix(self.weights, gradient, chains=renewed)
         if not state.reference.size:
-            return state._replace(control=np.where(where, c - own, state.control))
+            return state._replace(control=np.where(where, c - gradient, state.control))
         return State(x, np.where(where, r, state.reference), np.where(where, c, state.control))

@@ -10,18 +10,17 @@ A_k are the agents that take part, as many as ``participants``, drawn without re
 compression. With an unbiased one the drift is on average that of the posterior; the memory m_i
 makes what is compressed small, so that the drift varies less. With ``memory_start: mode`` and no
 rate, differences to the gradients at the mode are compressed. With ``renewal`` (QLSD++)
-mini-batches are taken around the gradient at an earlier theta, a control variate: :math:`g_i =
-\tilde\nabla f_i(\theta) - \tilde\nabla f_i(r) + \nabla f_i(r)`, both of the same points, where r is
-the theta of every so many iterations. Theta is the same for all agents, and starts where agent 0
-does; arrays have shape (chains, agents, dim).
+mini-batches have control variates, :math:`g_i = \tilde\nabla f_i(\theta) - \tilde\nabla f_i(r) +
+\nabla f_i(r)`, both of the same points, where r is the theta of every so many iterations. Theta is
+the same for all agents, and starts where agent 0 does; arrays have shape (chains, agents, dim).
 
 Source: Vono, Plassier, Durmus, Dieuleveut and Moulines, "QLSD: quantised Langevin stochastic
 dynamics for Bayesian federated learning" (2021, arXiv:2106.00797), from its authors' released code;
 the print was not at hand. In that code all agents share one memory, which each changes in its turn;
 here each has its own, as in the equations.
-Price: a gradient (or mini-batch) of every agent that takes part, a compressed vector of it to the
-server, and theta, which is not compressed, back to it, per step; with control variates two
-mini-batches, and a full gradient of every agent where they are renewed.
+Price: a gradient (or mini-batch) of every agent that takes part, a compressed vector to the server,
+and theta, which is not compressed, back from it, per step; with control variates two mini-batches,
+and a full gradient of every agent where they are renewed.
 Needs: a server, or a single agent.
 """
 
@@ -35,6 +34,7 @@ from concord.needs import Needs, require
 from concord.networks.compressions import Compression
 from concord.networks.network import Network
 from concord.options import Count, Share
+from concord.random import draw_subsets
 from concord.sampler import Sampler, langevin_noise
 from concord.sampling.schedules import Schedule
 
@@ -64,8 +64,7 @@ class QLSD(Sampler):
     participants: Annotated[Count | None, "agents that take part in a step; none: all"] = None
     memory_start: Annotated[
         Literal["zero", "mode"],
-        "memories start at zero, or at the gradients at the posterior's mode, which is known if "
-        "that is Gaussian",
+        "memories start at zero, or at the gradients at the mode of the posterior, if Gaussian",
     ] = "zero"
     renewal: Annotated[
         Count | None, "iterations between renewals of mini-batches' control variates; none: none"
@@ -102,33 +101,19 @@ class QLSD(Sampler):
         """Move theta along the participants' compressed gradients, and update their memories."""
         (x, m, reference, control), gamma, agents = state, self.step_size(k), network.agents
         theta, participants = np.repeat(x[:, :1], agents, axis=1), self.participants or agents
-        present = _draw_participants(participants, theta.shape[:2], rng)
+        present = draw_subsets(rng, participants, theta.shape[:2])
         # Agents that do not take part evaluate no gradient: take back what is counted below.
         problem.pay(-1 * ~present * (1 if self.renewal is None else 2))
-        if self.renewal is None:
-            gradient = problem.gradient(theta)
-        else:
-            if k % self.renewal == 0:
-                reference, control = theta, problem.full_gradient(theta)
-            gradient = problem.difference(theta, reference) + control
+        if self.renewal is not None and k % self.renewal == 0:
+            reference, control = theta, problem.full_gradient(theta)
+        gradient = problem.reduced_gradient(theta, reference, control)
         code = self.compression.compress(gradient - m, rng)
         code = np.where(present[..., None], code, 0.0)
-        drift = (
-            agents**2
-            / participants
-            * network.average(
-                np.where(present[..., None], m + code, 0.0),
-                senders=present,
-                size=self.vector_size(theta.shape[-1], theta.itemsize),
-            )
+        average = network.average(
+            np.where(present[..., None], m + code, 0.0),
+            senders=present,
+            size=self.vector_size(theta.shape[-1], theta.itemsize),
         )
-        theta = theta - gamma * drift + langevin_noise(rng, gamma, theta[:, :1])
+        noise = langevin_noise(rng, gamma, theta[:, :1])
+        theta = theta - gamma * (agents**2 / participants * average) + noise
         return State(theta, m + self.memory_rate * code, reference, control)
-
-
-def _draw_participants(count: int, shape: tuple[int, int], rng: Generator) -> np.ndarray:
-    """Draw which agents take part, a mask of a shape (chains, agents), without replacement."""
-    if count == shape[1]:
-        return np.ones(shape, dtype=bool)
-    numbers = rng.random(shape)
-    return numbers <= np.sort(numbers, axis=1)[:, count - 1, None]

@@ -123,5 +123,5 @@ class AgentData:
 
     def all_rows(self) -> tuple[np.ndarray, np.ndarray]:
         """Return features (rows, d) and targets (rows,) of all agents, in agent order."""
-        held = self.mask.astype(bool)
-        return self.features[held], self.targets[held]
+        rows = self.mask.astype(bool)
+        return self.features[rows], self.targets[rows]

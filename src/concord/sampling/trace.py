@@ -54,12 +54,12 @@ class Trace(Summarized):
 
     def summary(self) -> dict[str, Any]:
         """Return sampler, network and sizes, and the chains that diverged."""
-        said = self.attributes
+        attributes = self.attributes
         at = self.variables.get("diverged_at", ((), np.zeros(0)))[1]
         axes = self.variables["x"][1].shape[3:] if "x" in self else ()
         return {
-            "sampler": said.get("sampler"),
-            "network": said.get("network"),
+            "sampler": attributes.get("sampler"),
+            "network": attributes.get("network"),
             "chains": len(at),
             "draws": f"{len(self.draw)}, of iterations {min(self.draw)} to {max(self.draw)}",
             "agents": len(self.agent),
@@ -97,8 +97,8 @@ class Trace(Summarized):
         """The number of chains in the trace."""
         return len(self["diverged_at"])
 
-    def late_rows(self, warm_up: int = -1) -> np.ndarray:
-        """Return the rows of the recorded iterations after ``warm_up``; -1: the first tenth."""
+    def rows_after_warm_up(self, warm_up: int = -1) -> np.ndarray:
+        """Return the numbers of the recorded iterations' rows after ``warm_up``; -1: a tenth."""
         if warm_up < 0:
             return np.flatnonzero(self.draw >= WARM_UP * self.draw[-1])
         return np.flatnonzero(self.draw > warm_up)
@@ -166,11 +166,11 @@ class Trace(Summarized):
         data = replace(self, attributes={}).to_xarray().isel(draw=self.rows_after(warm_up))
         groups: dict[str, Any] = {group: data[names] for group, names in self.groups().items()}
         if self.named is not None and "x" in data:
-            own = {
+            parameters = {
                 name: (data.x.dims[:3] + tuple(f"{name}_dim_{k}" for k in range(of.ndim - 3)), of)
                 for name, of in self.named(data.x.values).items()
             }
-            groups["posterior"] = groups["posterior"].drop_vars("x").assign(own)
+            groups["posterior"] = groups["posterior"].drop_vars("x").assign(parameters)
         root = xarray.Dataset(attrs=self.attributes)
         return xarray.DataTree.from_dict({"/": root, **groups})
 
@@ -189,7 +189,7 @@ class Trace(Summarized):
             last = record.get("burn_in", -1)
         else:
             last = build(Index, warm_up, "warm_up")
-        rows = self.late_rows(last)
+        rows = self.rows_after_warm_up(last)
         if not rows.size:
             raise ConcordError(
                 f"warm_up: no iteration is recorded after {last}, the last is {self.draw[-1]}; "
@@ -205,8 +205,8 @@ class Trace(Summarized):
 
     def contiguous(self) -> Trace:
         """Return the trace with every array contiguous in memory, as when read from a file."""
-        found = {name: (of, np.ascontiguousarray(x)) for name, (of, x) in self.variables.items()}
-        return replace(self, variables=found)
+        arrays = {name: (of, np.ascontiguousarray(x)) for name, (of, x) in self.variables.items()}
+        return replace(self, variables=arrays)
 
     def mask_diverged(self) -> Trace:
         """Return the trace with the values of diverged chains replaced by nan.
@@ -224,10 +224,10 @@ class Trace(Summarized):
             if name in TIMES:
                 continue
             if dimensions[:1] == ("chain",) and (name in ERRORS or values.dtype.kind == "f"):
-                kept = values.astype(np.result_type(values, np.float32))
+                masked = values.astype(np.result_type(values, np.float32))
                 gone = lost if dimensions[1:2] == ("draw",) else at >= 0
-                kept[gone] = np.inf if name in ERRORS else np.nan
-                variables[name] = dimensions, kept
+                masked[gone] = np.inf if name in ERRORS else np.nan
+                variables[name] = dimensions, masked
         return replace(self, variables=variables)
 
 

@@ -70,8 +70,8 @@ def rows(m: Measurement) -> Iterator[Row]:
             values = compare(each[2], each[3], target)
         else:
             values = compare(each[0][agent], each[1][agent], target)
-        found = {f"stationary_{name}": v for name, v in zip(NAMES, values, strict=True)}
-        yield from series([m.iterations], str(agent), found, chance=False)
+        numbers = {f"stationary_{name}": v for name, v in zip(NAMES, values, strict=True)}
+        yield from series([m.iterations], str(agent), numbers, chance=False)
 
 
 def _limit(m: Measurement) -> tuple[float, Moments | None]:

@@ -17,7 +17,7 @@ from concord.sampling.partition import Partition
 from concord_studies.datasets import readers
 
 FILES = ("file", "data", "reference")
-JOB = {"environment": "models", "mem_mb": 2000, "runtime": 15, "options": "--progress"}
+JOB = {"environment": "models", "mem_mb": 2000, "runtime": 15}
 
 
 class Params(Options):

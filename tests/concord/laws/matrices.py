@@ -101,7 +101,7 @@ def d_ula(s: Any, k: int, problem: Any, network: Network) -> Law:
     p, alpha, beta = Pieces(problem, network), s.step_size(k), s.fusion(k)
     gain = alpha * (p.agents if s.gradient_scale == "agents" else 1)
     variance = p.agents if s.noise_variance == "agents" else 1
-    laplacian = dense(network.graph.laplacian())
+    laplacian = dense(network.graph.laplacian)
     stage = Affine(
         p.identity - beta * p.wide(laplacian) - gain * p.gram,
         gain * p.shift,
@@ -145,14 +145,14 @@ def admm(s: Any, k: int, problem: Any, network: Network) -> Law:
     p, graph, rho = Pieces(problem, network), network.graph, s.penalty
     degrees = np.repeat(graph.degrees, p.dim).astype(float)
     solve = np.linalg.inv(p.gram + 2 * rho * np.diag(degrees))
-    pull = rho * solve @ p.wide(dense(graph.signless_laplacian()))
+    pull = rho * solve @ p.wide(dense(graph.signless_laplacian))
     kick = np.sqrt(2) * solve * degrees if s.noise else p.zero
     primal = Affine(
         np.block([[pull, -rho * solve], [p.zero, p.identity]]),
         np.concatenate([solve @ p.shift, p.rest]),
         np.block([[kick @ kick.T, p.zero], [p.zero, p.zero]]),
     )
-    dual = linear(np.block([[p.identity, p.zero], [p.wide(dense(graph.laplacian())), p.identity]]))
+    dual = linear(np.block([[p.identity, p.zero], [p.wide(dense(graph.laplacian)), p.identity]]))
     return Law([compose(primal, dual)], ((p.zero, p.zero),))
 
 
@@ -210,9 +210,9 @@ def graph_gibbs(s: Any, k: int, problem: Any, network: Network) -> Law:
     if s.step_size is None:
         degrees = np.repeat(graph.degrees, p.dim)
         cov = np.linalg.inv(p.gram + tie * np.diag(degrees))
-        return Law([turns(tie * cov @ p.wide(dense(graph.adjacency())), cov @ p.shift, cov)])
+        return Law([turns(tie * cov @ p.wide(dense(graph.adjacency)), cov @ p.shift, cov)])
     gamma = s.step_size(k)
-    precision = p.gram + tie * p.wide(dense(graph.laplacian()))
+    precision = p.gram + tie * p.wide(dense(graph.laplacian))
     return Law([turns(p.identity - gamma * precision, gamma * p.shift, 2 * gamma * p.identity)])
 
 

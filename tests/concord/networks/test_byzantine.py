@@ -38,7 +38,7 @@ def heard_by(net, x):
     """Return what agents make of x by weights of one for each neighbor, zero for themselves."""
     running = net.start(x, np.random.default_rng(1))
     running.begin(0)
-    return running.mix(net.adjacency(), x)
+    return running.mix(net.graph.adjacency, x)
 
 
 @pytest.mark.parametrize(("lie", "factor", "sd", "value"), [
@@ -75,23 +75,12 @@ def test_chains_with_a_liar_have_the_moments_of_the_law(sampler, lie):
     assert (abs(x.var(axis=0) / variance - 1) <= 5 * np.sqrt(2 / chains)).all()
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_without_trimming_it_is_the_plain_mixture(sampler):
-    on_loss = {"on_loss": "reuse_last"} if sampler == "admm" else {}
-    run = {"iterations": 20, "chains": 3, **SAMPLERS[sampler]}
-    trimmed = lying(robust={"kind": "trimmed_mean", "trim": 0}, **on_loss)
-    found = concord.sample(sampler, PROBLEM, trimmed, **run)
-    plain = concord.sample(sampler, PROBLEM, lying(), **run)
-    np.testing.assert_allclose(found["x"], plain["x"], rtol=1e-10, atol=1e-12)
-    assert (found["unicasts"] == plain["unicasts"]).all()
-
-
 @pytest.mark.parametrize("graph", ["exponential", "star", {"kind": "grid", "rows": 2}], ids=str)
 def test_medians_are_those_of_a_loop_over_agents(graph):
     """On graphs whose agents hear unequally many."""
     net = lying(graph=graph, robust={"kind": "median"})
     x = np.random.default_rng(3).standard_normal((5, 8, 2))
-    near = net.adjacency() != 0
+    near = net.graph.adjacency != 0
     expected = [near[i].sum() * np.median(x[:, near[i]], axis=1) for i in range(8)]
     np.testing.assert_allclose(heard_by(net, x), np.stack(expected, axis=1), atol=1e-12)
 
@@ -100,21 +89,12 @@ def test_medians_are_those_of_a_loop_over_agents(graph):
 def test_trimmed_vectors_leave_their_weight_to_the_agents_own(trim):
     net = lying(robust={"kind": "trimmed_mean", "trim": trim})
     x = np.random.default_rng(3).standard_normal((5, 8, 2))
-    near = net.adjacency() != 0
+    near = net.graph.adjacency != 0
     expected = [
         np.sort(x[:, near[i]], axis=1)[:, trim:-trim].sum(axis=1) + 2 * trim * x[:, i]
         for i in range(8)
     ]
     np.testing.assert_allclose(heard_by(net, x), np.stack(expected, axis=1), atol=1e-12)
-
-
-@pytest.mark.parametrize("rule", [{"kind": "median"}, {"kind": "trimmed_mean", "trim": 1}], ids=str)
-def test_one_liar_moves_nobody_beyond_the_honest(rule):
-    """Where all honest agents have the same vector they keep it, whatever the liar says."""
-    net = lying({**CONSTANT, "value": 1e6}, robust=rule)
-    x = np.ones((1, 8, 2))
-    np.testing.assert_allclose(heard_by(net, x), x * net.degrees[:, None])
-    assert heard_by(lying({**CONSTANT, "value": 1e6}), x).max() > 1e5
 
 
 def test_there_is_no_law_of_robust_mixing_nor_of_lies_that_are_remembered_or_lost():
@@ -131,17 +111,11 @@ def test_there_is_no_law_of_robust_mixing_nor_of_lies_that_are_remembered_or_los
     ("options", "message"),
     [
         ({"byzantine": {**SIGN, "agents": [8]}}, r"byzantine.agents\[0\]: there is no agent 8"),
-        ({"robust": {"kind": "trimmed_mean", "trim": 3}}, r"robust.trim: 3 .* is 5 vectors"),
-        ({"robust": {"kind": "median"}, "on_loss": "sender_keeps"}, "on_loss: with sender_keeps"),
+        ({"robust": {"kind": "trimmed_mean", "trim": 3}}, r"robust.trim: 3 .* of 5 vectors"),
+        ({"robust": {"kind": "median"}, "on_loss": "sender_keeps"}, "on_loss: sender_keeps"),
     ],
     ids=["agent", "trim", "on_loss"],
 )
 def test_what_has_no_meaning_is_refused(options, message):
     with pytest.raises(ConcordError, match=message):
         lying(**options)
-
-
-def test_push_sum_refuses_liars():
-    net = lying(SIGN, on_loss="sender_keeps")
-    with pytest.raises(ConcordError, match="byzantine"):
-        concord.sample("push_sum_sgld", PROBLEM, net, iterations=2, step_size=ETA)

@@ -7,43 +7,13 @@ from concord.networks.conditions import Conditions, hears_one_at_most
 from concord.networks.construction import network
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
-from concord.options import build, plain
+from concord.options import build
 
 RING = build_graph("ring", 4)
 WHEEL = build_graph("edge_list", 5, edges=[[0, 1], [0, 2], [0, 3], [1, 2], [3, 4]])
-DIRECTED = build_graph("directed_ring", 6, every=2, reach=3)
-QSGD = {"kind": "qsgd", "bits": 4}
+DIRECTED = build_graph("directed_ring", 6, every=2)
 LOSS = {"kind": "bernoulli", "rate": 0.3, "direction": "link"}
-BURSTS = {"kind": "gilbert_elliott", "rate": 0.9, "to_bad": 0.1, "to_good": 0.3}
 TURNS = {"kind": "in_turn", "graphs": [[[0, 1]], [[2, 1]]]}
-
-
-@pytest.mark.parametrize(
-    "happens",
-    [
-        {"on_loss": "skip"},
-        {"schedule": TURNS},
-        {"loss": BURSTS | {"direction": "one_way"}},
-        {"delay": {"kind": "fixed", "iterations": 2}},
-        {"compression": QSGD, "error_feedback": True},
-        {"privacy": {"clip": 1.0, "sigma": 2.0}},
-        {"byzantine": {"kind": "sign", "agents": [1]}},
-        {"robust": {"kind": "trimmed_mean", "trim": 0}},
-    ],
-    ids=str,
-)
-def test_options_are_those_that_a_file_states(happens):
-    stated = plain(network("ring", 4, **happens).conditions)
-    assert build(Conditions, stated, "x") == build(Conditions, happens, "x")
-    assert network("ring", 4, **happens).is_lossless == ("on_loss" in happens)
-
-
-def test_a_clock_is_no_effect_but_takes_time():
-    timed = network("ring", 4, compute={"seconds": 2.0}, link={"latency": 1.0, "bandwidth": 8.0})
-    assert timed.is_lossless and timed.keeps_time
-    assert timed.conditions.link.seconds(16) == 3.0
-    free = network("ring", 4, compute={"seconds": 2.0}, barrier=False, on_loss="reuse_last")
-    assert not free.is_lossless and free.conditions.late_option == "barrier"
 
 
 @pytest.mark.parametrize(
@@ -66,37 +36,21 @@ def test_schedules_that_let_agents_hear_one_at_most(schedule, expected):
 @pytest.mark.parametrize(
     ("happens", "said"),
     [
-        ({"compression": {"kind": "qsgd", "bits": 1}}, "network.compression.bits: 1 is"),
         ({"compression": {"kind": "qsdg"}}, "there is no compression 'qsdg'; did you mean 'qsgd'"),
-        ({"compression": {"kind": "top_k", "share": 0.0}}, "network.compression.share: 0"),
-        ({"error_feedback": True}, "network.error_feedback: nothing is left out"),
-        ({"noise": -1.0}, "network.noise: -1.0 is below 0"),
+        ({"error_feedback": True}, "network.error_feedback: nothing is compressed; remove it"),
         ({"privacy": {"clip": 1.0}}, "network.privacy: the key 'sigma' is missing"),
-        ({"privacy": {"clip": 0.0, "sigma": 1.0}}, "network.privacy.clip: 0.0 is not positive"),
-        (
-            {"loss": {"kind": "bernoulli", "rate": 1.2, "direction": "link"}},
-            "network.loss.rate: 1.2 is above 1; give 1 or less",
-        ),
-        (
-            {"privacy": {"clip": 1.0, "sigma": 1.0, "delta": 1.0}},
-            "network.privacy.delta: 1.0 is not below 1",
-        ),
-        ({"compute": {"seconds": 0}}, "network.compute.seconds: 0"),
-        ({"compute": {"seconds": 1, "spread": 1.0}}, "network.compute.spread: 1.0 is not below 1"),
-        ({"compute": {"seconds": 1, "slowest": 0.5}}, "network.compute.slowest: 0.5 is below 1"),
         (
             {"compute": {"seconds": 1, "slow_agents": [0, 5]}},
             r"network.compute.slow_agents\[1\]: there is no agent 5; name agents 0 to 4",
         ),
-        ({"link": {"bandwith": 1.0}}, "network.link.bandwith: unknown key; did you mean"),
-        ({"barrier": False}, "network.barrier: false says that agents do not wait, .* add compute"),
+        ({"barrier": False}, "network.barrier: false needs the time of a step; add compute"),
         (
             {"barrier": False, "compute": {"seconds": 1}},
-            "network.on_loss: agents that do not wait take the last .* use reuse_last",
+            "network.on_loss: agents that do not wait need reuse_last; use it",
         ),
         (
             {"barrier": False, "compute": {"seconds": 1}, "on_loss": "reuse_last", "awake": 0.5},
-            "network.awake: without a barrier the clock says when agents step; remove it",
+            "network.awake: without a barrier the clock wakes; remove it",
         ),
         (
             {"delay": {"kind": "fixed", "iterations": 1}, "link": {"latency": 1.0}},
@@ -109,56 +63,37 @@ def test_a_mistake_names_its_key(happens, said):
         network("ring", 5, **happens)
 
 
-@pytest.mark.parametrize(
-    "happens",
-    [
-        {"loss": {"kind": "bernoulli", "rate": 0.3, "direction": "link"}},
-        {"compression": {"kind": "qsgd", "bits": 4}},
-    ],
-)
-def test_without_edges_nothing_is_sent(happens):
-    with pytest.raises(ConcordError, match=r"^x.network: no_edges of 3 has no edges, so nothing"):
-        Network(build_graph("no_edges", 3), build(Conditions, happens, "x"), "x.network")
-
-
 def test_where_nothing_happens_the_network_is_lossless():
     for happens in (None, Conditions()):
         net = Network(RING, happens)
         assert net.is_lossless and net.graph is RING and net.conditions == Conditions()
 
 
-def test_a_server_hears_all():
-    said = "server averages over all agents at once, and what happens .*; remove it, or use topol"
-    for happens in ({"loss": LOSS}, {"awake": 0.5}, {"on_loss": "skip"}):
-        with pytest.raises(ConcordError, match=said):
-            network("server", 5, **happens)
-    assert network("server", 5, awake=1.0).is_lossless
-
-
 @pytest.mark.parametrize(
     ("graph", "happens", "message"),
     [
-        (WHEEL, {"schedule": {"kind": "one_peer"}}, "those of edge_list have 1 to 3"),
-        (build_graph("star", 4), {"schedule": {"kind": "one_peer"}}, "those of star have 1 to 3"),
+        (
+            RING,
+            {"on_loss": "sender_keeps", "delay": {"kind": "fixed", "iterations": 1}},
+            "on its way",
+        ),
+        (WHEEL, {"schedule": {"kind": "one_peer"}}, "agents of edge_list have 1 to 3"),
         (DIRECTED, {"schedule": {"kind": "pair"}}, "edges of directed_ring have a direction"),
         (DIRECTED, {"schedule": {"kind": "matchings"}}, "edges of directed_ring have a direction"),
-        (
-            DIRECTED,
-            {"schedule": {"kind": "in_turn", "graphs": [[[1, 0]]]}},
-            r"graphs\[0\]\[0\]: \[1, 0\] is no edge of the topology",
-        ),
+        (DIRECTED, {"schedule": {"kind": "in_turn", "graphs": [[[1, 0]]]}}, "is no edge of direct"),
         (
             RING,
             {"schedule": {"kind": "in_turn", "graphs": [[[0, 1], [0, 2]]]}},
             r"^x.schedule.graphs\[0\]\[1\]: \[0, 2\] is no edge of",
         ),
+        (build_graph("no_edges", 3), {"loss": LOSS}, "no_edges has no edges to lose vectors on"),
         (
-            RING,
-            {"on_loss": "sender_keeps", "delay": {"kind": "fixed", "iterations": 1}},
-            "on_loss: sender_keeps would count what is still on its way twice",
+            build_graph("server", 5),
+            {"awake": 0.5},
+            "the way to a server is not modelled",
         ),
     ],
-    ids=["degrees", "two degrees", "pair", "matchings", "against", "no edge", "late"],
+    ids=lambda each: getattr(each, "name", str(each)),
 )
 def test_what_does_not_suit_the_graph(graph, happens, message):
     with pytest.raises(ConcordError, match=message):

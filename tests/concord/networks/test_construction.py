@@ -8,8 +8,6 @@ import scipy.sparse
 
 from concord.errors import ConcordError
 from concord.networks.construction import network as own
-from concord.samplers.de_sgld import DESGLD
-from steps import Quadratic, Still, chain
 
 PATH = [(3, 0), (0, 2), (2, 1)]  # nodes are inserted as 3, 0, 2, 1
 GIVEN = {
@@ -32,13 +30,13 @@ def pattern(matrix):
 @pytest.mark.parametrize("name", GIVEN)
 def test_nodes_of_numbers_are_the_agents_of_these_numbers(name):
     network = own(GIVEN[name], 4)
-    assert pattern(network.graph.metropolis()) == {(0, 3), (0, 2), (1, 2)}
+    assert pattern(network.graph.metropolis) == {(0, 3), (0, 2), (1, 2)}
     assert network.names == (0, 1, 2, 3)
 
 
 def test_directions_stay_with_their_agents():
     network = own(nx.DiGraph([(3, 0), (0, 2), (2, 1), (1, 3)]))
-    heard = {(int(j), int(i)) for i, j in np.argwhere(network.adjacency())}
+    heard = {(int(j), int(i)) for i, j in np.argwhere(network.graph.adjacency)}
     assert network.graph.directed and heard == {(3, 0), (0, 2), (2, 1), (1, 3)}
 
 
@@ -52,7 +50,7 @@ def test_other_nodes_are_agents_in_order_of_insertion_and_keep_their_names(nodes
 
 
 def test_weights_stay_with_their_agents():
-    weights = own(nx.Graph(PATH)).graph.metropolis()
+    weights = own(nx.Graph(PATH)).graph.metropolis
     network = own(weights)
     np.testing.assert_array_equal(network.graph.weights, weights)
     assert pattern(network.graph.weights) == set(network.edges) == {(0, 3), (0, 2), (1, 2)}
@@ -62,33 +60,6 @@ def test_weights_stay_with_their_agents():
         scipy.sparse.csr_array(weights),
     ):
         np.testing.assert_array_equal(own(given).graph.weights, weights)
-
-
-def test_a_table_without_names_of_its_rows_is_a_matrix():
-    table = pandas.DataFrame(nx.to_numpy_array(nx.path_graph(3)), columns=["a", "b", "c"])
-    network = own(table)
-    assert network.edges == ((0, 1), (1, 2)) and network.names == (0, 1, 2)
-
-
-def test_what_happens_on_edges_and_to_agents_names_their_numbers():
-    turns = {"kind": "in_turn", "graphs": [[[3, 0]], [[0, 2], [2, 1]]]}
-    late = {"seconds": 1.0, "slowest": 2.0, "slow_agents": [3]}
-    for graph in (nx.Graph(PATH), nx.DiGraph([*PATH, (1, 3)])):
-        network = own(graph, schedule=turns, compute=late)
-        assert network.conditions.compute.slow_agents == (3,)
-        for edge in ((0, 3), (3, 1)) if graph.is_directed() else ((3, 2),):
-            wrong = {"kind": "in_turn", "graphs": [[edge]]}
-            with pytest.raises(ConcordError, match="is no edge of the topology"):
-                own(graph, schedule=wrong)
-
-
-def test_agents_sample_from_their_own_potentials():
-    problem = Quadratic(np.ones((4, 1, 1)), [[0.0], [10.0], [20.0], [30.0]])
-    one, other = (
-        chain(DESGLD(0.1), problem, own(graph, 4), rng=Still())
-        for graph in (nx.Graph(PATH), {"kind": "edge_list", "edges": PATH})
-    )
-    np.testing.assert_array_equal(one, other)
 
 
 def test_own_weights_are_those_that_samplers_ask_for():
@@ -102,7 +73,7 @@ def test_own_weights_are_those_that_samplers_ask_for():
 @pytest.mark.parametrize(
     ("graph", "options", "message"),
     [
-        ([[0.5, 0.5], [0.4, 0.6]], {}, "no adjacency, and as weights it is not symmetric"),
+        ([[0.5, 0.5], [0.4, 0.6]], {}, "no adjacency, and as weights not symmetric"),
         ([[0.5, 0.4], [0.4, 0.5]], {}, "neither an adjacency .* nor doubly stochastic"),
         ([[1.5, -0.5], [-0.5, 1.5]], {}, "neither an adjacency .* nor doubly stochastic"),
         ([[0, 1, 1], [1, 0, 0]], {}, "is no network; give the name of a kind"),
@@ -119,11 +90,6 @@ def test_own_weights_are_those_that_samplers_ask_for():
 def test_what_is_no_network_is_refused(graph, options, message):
     with pytest.raises(ConcordError, match=message):
         own(graph, **options)
-
-
-def test_networks_of_kinds_have_numbers_for_names():
-    assert own("ring", 4).names == (0, 1, 2, 3)
-    assert own("ring", 4, awake=0.5).names == (0, 1, 2, 3)
 
 
 def drawn(**options):

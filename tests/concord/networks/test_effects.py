@@ -13,7 +13,7 @@ from steps import EXACT
 
 RING = build_graph("ring", 4)
 WHEEL = build_graph("edge_list", 5, edges=[[0, 1], [0, 2], [0, 3], [1, 2], [3, 4]])
-DIRECTED = build_graph("directed_ring", 6, every=2, reach=3)
+DIRECTED = build_graph("directed_ring", 6, every=2)
 POLICIES = ("keep_own_weight", "reuse_last", "skip", "sender_keeps")
 LIMIT = 5.0  # standard errors
 
@@ -44,38 +44,7 @@ def assert_share(mask, expected):
 
 
 def back(mask, graph=WHEEL):
-    return mask[graph.way_back]
-
-
-def test_links_are_up_with_their_probability_both_ways_anew_each_time():
-    first, second = traffic(2, schedule=KEPT)
-    assert_share(first.up, 0.8)
-    assert_share(first.up & second.up, 0.64)
-    assert (first.up == back(first.up)).all() and (first.arrived == first.up).all()
-    links = first.up[WHEEL.receivers < WHEEL.senders]
-    for one, other in itertools.combinations(links, 2):
-        assert_share((one & other)[None], 0.64)
-
-
-def test_matchings_have_no_agent_in_two_pairs_and_their_chances():
-    (found,) = traffic(chains=20_000, schedule={"kind": "matchings"})
-    received = np.array([found.up[WHEEL.receivers == i].sum(axis=0) for i in range(5)])
-    assert received.max() == 1 and (found.up == back(found.up)).all()
-    for way, (i, j) in enumerate(zip(WHEEL.receivers, WHEEL.senders, strict=True)):
-        rivals = sum(bool({i, j} & set(edge)) for edge in WHEEL.edges.tolist())  # and itself
-        assert_share(found.up[way], 1 / rivals)
-
-
-def test_a_pair_is_an_agent_and_a_neighbor_of_it():
-    (found,) = traffic(chains=20_000, schedule={"kind": "pair"})
-    assert (found.up.sum(axis=0) == 2).all() and (found.awake.sum(axis=0) == 2).all()
-    assert (found.up == back(found.up)).all()
-    shares = (1 / WHEEL.degrees[WHEEL.senders] + 1 / WHEEL.degrees[WHEEL.receivers]) / 5
-    assert_share(found.up, shares)
-    ends = np.zeros_like(found.awake)
-    for way, i in enumerate(WHEEL.receivers):
-        ends[i] |= found.up[way]
-    assert (ends == found.awake).all()
+    return mask[graph.order_by_sender]
 
 
 def test_one_peer_at_a_time_in_turn():
@@ -106,15 +75,6 @@ def test_graphs_take_turns():
 
 
 @pytest.mark.parametrize("direction", ["one_way", "link"])
-def test_vectors_are_lost_with_their_rate(direction):
-    first, second = traffic(2, loss=loss(0.4, direction))
-    assert_share(first.arrived, 0.6)
-    assert_share(first.arrived & second.arrived, 0.36)
-    assert_share(first.arrived & back(first.arrived), 0.36 if direction == "one_way" else 0.6)
-    assert first.up.all() and first.awake.all()
-
-
-@pytest.mark.parametrize("direction", ["one_way", "link"])
 def test_bursts_have_their_rate_and_length(direction):
     """Lost with 0.9 / 4, as a quarter is bad; and again in the next with 0.9 times 0.7."""
     burst = {"kind": "gilbert_elliott", "rate": 0.9, "to_good": 0.3, "direction": direction}
@@ -130,14 +90,6 @@ def test_bursts_have_their_rate_and_length(direction):
     assert_share(both, 0.225 if direction == "link" else 0.225**2)
     assert BurstLoss(0.9, 0.0, 0.0, direction).share == 0
     assert traffic(loss={**burst, "to_bad": 0.0, "to_good": 0.0})[0].arrived.all()
-
-
-def test_who_sleeps_neither_sends_nor_hears():
-    first, second = traffic(2, awake=0.6)
-    assert_share(first.awake, 0.6)
-    assert_share(first.awake & second.awake, 0.36)
-    both = first.awake[WHEEL.senders] & first.awake[WHEEL.receivers]
-    assert (first.arrived == both).all() and first.up.all()
 
 
 def test_what_is_late_was_sent_by_who_was_awake_and_reaches_who_is():
@@ -156,12 +108,6 @@ def test_what_is_late_was_sent_by_who_was_awake_and_reaches_who_is():
         assert not (late[k].arrived & ~possible).any()
         assert_share(late[k].arrived[possible][None], 0.8)
     assert (late[5].awake == at_once[5].awake).all()
-
-
-def test_what_happens_together_is_independent():
-    (found,) = traffic(chains=40_000, schedule=KEPT, loss=loss(0.3), awake=0.9)
-    assert_share(found.arrived, 0.8 * 0.7 * 0.81)
-    assert_share(found.up, 0.8)
 
 
 @pytest.mark.parametrize(
@@ -198,44 +144,13 @@ def test_neighbors_hear_the_same_hidden_vector_and_noise_of_their_own():
         assert abs(heard - 1).max() > 0.05
 
 
-@pytest.mark.parametrize("policy", ["keep_own_weight", "reuse_last", "sender_keeps"])
-def test_noise_and_losses_have_the_variance_of_their_equation(policy):
-    r"""From 0, of which a share p is lost: (1 - p) s^2 sum_j W_ij^2 over neighbors j."""
-    chains = 40_000
-    net = network("star", 4, noise=0.7, loss=loss(0.25), on_loss=policy)
-    x = np.zeros((chains, 4, 1))
-    net = net.start(x, np.random.default_rng(2))
-    net.begin(0)
-    heard = net.mix("metropolis", x)[..., 0]
-    expected = 0.75 * 0.49 * (0.25**2) * np.array([3, 1, 1, 1])
-    squares = heard**2
-    error = squares.std(axis=0) / np.sqrt(chains)
-    assert (np.abs(squares.mean(axis=0) - expected) < LIMIT * error).all()
-
-
-def test_feedback_sends_in_time_what_compression_leaves_out():
-    """What was sent adds up to T x less what is still left out, which does not grow with T."""
-    few, off = {"kind": "top_k", "share": 0.1}, {}
-    x = np.random.default_rng(1).normal(size=(2, 4, 10))
-    for feedback, iterations in ((True, 100), (True, 1000), (False, 100)):
-        net = network(RING, compression=few, error_feedback=feedback)
-        net = net.start(x, np.random.default_rng(1))
-        total = 0
-        for k in range(iterations):
-            net.begin(k)
-            total = total + net.mix("metropolis", x)
-        off[feedback, iterations] = np.abs(total / iterations - RING.metropolis() @ x).max()
-    assert off[True, 1000] < 0.02 and off[True, 1000] < off[True, 100] / 5
-    assert off[False, 100] > 0.3
-
-
 def test_who_sleeps_sends_nothing_and_leaves_nothing_out():
     """By a loop: what an agent has left out grows only when it sends."""
     few, x = {"kind": "top_k", "share": 0.5}, np.random.default_rng(1).normal(size=(6, 5, 2))
     half = {"awake": 0.5, "on_loss": "sender_keeps"}
     net = network(WHEEL, compression=few, error_feedback=True, **half)
     net, left = net.start(x, np.random.default_rng(1)), np.zeros_like(x)
-    weights = WHEEL.metropolis()
+    weights = WHEEL.metropolis
     for k in range(8):
         net.begin(k)
         found, awake, code = net.mix("metropolis", x), net.traffic.awake, np.zeros_like(x)
@@ -286,15 +201,7 @@ def test_chances_are_those_of_the_masks(schedule, direction, policy):
 @pytest.mark.parametrize(
     "happens",
     [
-        {
-            "loss": {
-                "kind": "gilbert_elliott",
-                "rate": 1,
-                "to_bad": 0.1,
-                "to_good": 0.1,
-                "direction": "link",
-            }
-        },
+        {"loss": {**loss(1, "link"), "kind": "gilbert_elliott", "to_bad": 0.1, "to_good": 0.1}},
         {"delay": {"kind": "fixed", "iterations": 1}},
         {"barrier": False, "compute": {"seconds": 1.0}, "on_loss": "reuse_last"},
     ],

@@ -21,7 +21,7 @@ from steps import EXACT, Regression, start, steps_of
 
 RING = build_graph("ring", 4)
 WHEEL = build_graph("edge_list", 5, edges=[[0, 1], [0, 2], [0, 3], [1, 2], [3, 4]])
-DIRECTED = build_graph("directed_ring", 6, every=2, reach=3)
+DIRECTED = build_graph("directed_ring", 6, every=2)
 GRAPHS = [RING, WHEEL, DIRECTED, build_graph("no_edges", 3), build_graph("ring", 90)]
 
 
@@ -71,22 +71,13 @@ def test_mixing_is_the_loop_over_agents(graph, order):
     assert (net.broadcasts == 6 * np.minimum(graph.degrees, 1)).all()
 
 
-def test_who_is_apart_does_not_hear_of_a_diverged_agent():
-    x = np.ones((1, 6, 2))
-    x[0, 3] = np.inf
-    net = started(network("ring", 90), np.ones((1, 90, 2)))  # sparse: nothing times infinity
-    y = np.ones((1, 90, 2))
-    y[0, 3] = np.inf
-    assert np.isfinite(net.mix("metropolis", y)[0, [0, 1, 5, 50]]).all()
-
-
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize(("rate", "awake"), [(0.5, 0.8), (0.5, 1.0), (0.0, 0.8)])
 @pytest.mark.parametrize("graph", [RING, WHEEL], ids=lambda g: g.name)
 def test_mixing_is_the_loop_over_agents_with_what_arrived(graph, rate, awake, policy):
     x, ways = normal(7, graph.agents, 2), ways_of(graph)
     net = started(network(graph, loss=loss(rate), awake=awake, on_loss=policy), x)
-    dense, last = graph.metropolis(), {way: x[:, way[1]].copy() for way in ways}
+    dense, last = graph.metropolis, {way: x[:, way[1]].copy() for way in ways}
     seen = []
     for k in range(6):
         net.begin(k)
@@ -117,7 +108,7 @@ def test_mixing_is_the_loop_over_agents_with_what_arrived(graph, rate, awake, po
 def test_mixing_is_the_loop_over_agents_with_what_was_under_way(besides, policy):
     x, ways, late = normal(7, 5, 2), ways_of(WHEEL), 2
     net = started(network(WHEEL, delay=fixed(late), **besides, on_loss=policy), x)
-    dense, past, last = WHEEL.metropolis(), [], x[:, WHEEL.senders].copy()
+    dense, past, last = WHEEL.metropolis, [], x[:, WHEEL.senders].copy()
     for k in range(9):
         net.begin(k)
         past.append(x)
@@ -153,7 +144,7 @@ def test_the_vectors_of_an_agent_arrive_together_or_not_at_all(policy):
 
 def test_what_was_said_last_is_known_and_not_sent_again():
     """Where nothing happens all have what is; else what has arrived, at first the start."""
-    x, weights = normal(4, 5, 2), WHEEL.signless_laplacian()
+    x, weights = normal(4, 5, 2), WHEEL.signless_laplacian
     net = started(Network(WHEEL), x)
     np.testing.assert_allclose(net.mix_known(weights, x), weights @ x, rtol=0, atol=EXACT)
     assert not net.unicasts.any()
@@ -192,34 +183,16 @@ def test_a_pair_hears_how_far_it_is_apart_or_nothing():
 
 def test_a_server_averages():
     server = network("server", 4)
-    x, shares = normal(3, 4, 2), np.array([0.1, 0.2, 0.3, 0.4])
+    x = normal(3, 4, 2)
     net = started(server, x)
-    assert net.average(x).shape == (3, 1, 2)
-    np.testing.assert_allclose(net.average(x)[:, 0], x.mean(axis=1), rtol=0, atol=EXACT)
-    expected = sum(shares[i] * x[:, i] for i in range(4))
-    np.testing.assert_allclose(net.average(x, shares)[:, 0], expected, rtol=0, atol=EXACT)
-    assert net.unicasts.tolist() == net.broadcasts.tolist() == [6] * 4  # up and down, three times
-    np.testing.assert_array_equal(net.copied_bytes, 6 * 16.0)
+    expected = sum(x[:, i] for i in range(4)) / 4
+    np.testing.assert_allclose(net.average(x)[:, 0], expected, rtol=0, atol=EXACT)
+    assert net.unicasts.tolist() == net.broadcasts.tolist() == [2] * 4  # up and down
+    np.testing.assert_array_equal(net.copied_bytes, 2 * 16.0)
     senders = np.array([[True, False, False, True]] * 3)
     net.average(x, senders=senders, size=5)
-    assert (net.unicasts == 6 + 2 * senders).all()
-    np.testing.assert_array_equal(net.copied_bytes, 6 * 16.0 + 2 * 5 * senders)
-
-
-@pytest.mark.parametrize(
-    ("net", "unicasts", "broadcasts"),
-    [
-        (network("complete", 5), 20, 5),  # to each neighbor, or on the air
-        (network("server", 5), 10, 10),  # up and down
-    ],
-)
-def test_averages_of_all_are_the_same_and_their_prices_are_not(net, unicasts, broadcasts):
-    problem = Regression(5, 2)
-    found = steps_of(DESGLD(0.01), problem, net, 10)
-    assert found.network.unicasts.sum() == 10 * unicasts
-    assert found.network.broadcasts.sum() == 10 * broadcasts
-    other = steps_of(DESGLD(0.01), problem, network("complete", 5), 10)
-    np.testing.assert_allclose(found.x, other.x, rtol=0, atol=EXACT)
+    assert (net.unicasts == 2 + 2 * senders).all()
+    np.testing.assert_array_equal(net.copied_bytes, 2 * 16.0 + 2 * 5 * senders)
 
 
 def test_all_that_is_said_is_counted():
@@ -278,19 +251,6 @@ def test_a_network_is_left_as_it_is_and_starts_again():
     assert stated.traffic is None and not stated.unicasts.any()
 
 
-def test_the_average_is_kept_where_links_lose_both_and_by_senders_that_keep():
-    x = normal(9, 5, 2)
-    for direction, policy, kept in [
-        ("link", "keep_own_weight", True),
-        ("one_way", "sender_keeps", True),
-        ("one_way", "keep_own_weight", False),
-    ]:
-        net = started(network(WHEEL, loss=loss(0.4, direction), on_loss=policy), x)
-        net.begin(0)
-        off = net.mix("metropolis", x).mean(axis=1) - x.mean(axis=1)
-        assert (abs(off).max() < EXACT) == kept
-
-
 def test_one_peer_at_a_time_averages_exactly_after_log_n_iterations():
     net, x = network("directed_exponential", 8, schedule={"kind": "one_peer"}), normal(3, 8, 2)
     net, y = started(net, x), x
@@ -305,18 +265,6 @@ SAMPLERS = [
     DESGLD(0.05), DESGHMC(0.2, 1.5, initial_velocity_sd=0.5), DULA(0.05, 0.2), ADMM(0.7),
     EXTRASGLD(0.05, h=0.3), DIGingSGLD(0.05), LocalSGLD(0.05, period=3, common_noise=0.4),
 ]  # fmt: skip
-
-
-@pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda s: s.name)
-def test_where_all_arrives_it_is_the_faultless_sampler(sampler):
-    problem, up = Regression(5, 2), {"kind": "kept", "probability": 1.0}
-    one = steps_of(sampler, problem, Network(WHEEL))
-    other = steps_of(sampler, problem, network(WHEEL, schedule=up, on_loss="reuse_last"))
-    for faultless, faulty in zip(one.states, other.states, strict=True):
-        for part, same in zip(faultless, faulty, strict=True):
-            np.testing.assert_allclose(part, same, rtol=0, atol=EXACT)
-    assert (one.network.unicasts == other.network.unicasts).all()
-    assert (one.network.broadcasts == other.network.broadcasts).all()
 
 
 @pytest.mark.parametrize("sampler", [*SAMPLERS, PushSumSGLD(0.01)], ids=lambda s: s.name)

@@ -12,11 +12,9 @@ import pytest
 
 from concord.networks.compressions import Compression
 from concord.networks.construction import network
-from concord.options import build
 from concord.samplers.admm import ADMM
 from concord.samplers.choco_sgld import CHOCOSGLD
 from concord.samplers.d_ula import DULA
-from concord.samplers.de_psgld import DEPSGLD
 from concord.samplers.de_sghmc import DESGHMC
 from concord.samplers.de_sgld import DESGLD
 from concord.samplers.diging_sgld import DIGingSGLD
@@ -37,7 +35,7 @@ from steps import (
 )
 
 every_network = pytest.mark.parametrize("net", NETWORKS, ids=NAMES)
-ALONE, STAR = network("no_edges", 1), network("star", 4)
+STAR = network("star", 4)
 
 
 def neighbors(net):
@@ -76,12 +74,6 @@ def follow(found, move, drawn=0):
         np.testing.assert_allclose(after, expected, rtol=0, atol=EXACT)
 
 
-def test_de_sghmc_starts_with_normal_velocities():
-    problem = Regression(4, 2)
-    state = steps_of(DESGHMC(0.1, 1.0, initial_velocity_sd=2.0), problem, STAR, 0).states[0]
-    np.testing.assert_array_equal(state.v, 2 * np.random.default_rng(1).standard_normal((3, 4, 2)))
-
-
 @every_network
 def test_d_ula_with_a_late_prior(net):
     n, problem, around = net.agents, Regression(net.agents, 2), neighbors(net)
@@ -118,35 +110,6 @@ def test_choco(kind):
 
     sampler = CHOCOSGLD(0.02, Compression(**kind), consensus_step=0.4)
     follow(chain(sampler, problem, net, 8), move)
-
-
-@pytest.mark.parametrize(
-    "constraint",
-    [{"kind": "box", "lower": -0.5, "upper": 0.3}, {"kind": "ball", "radius": 0.6, "center": 0.2}],
-    ids=lambda each: each["kind"],
-)
-def test_de_psgld(constraint):
-    net, problem, n, gamma, eta = network("ring", 5), Regression(5, 2), 5, 0.05, 0.02
-    weights, outside = metropolis(net), []
-
-    def project(x):
-        if constraint["kind"] == "box":
-            return np.array([min(max(each, -0.5), 0.3) for each in x])
-        length = sqrt(((x - 0.2) ** 2).sum())
-        return x if length <= 0.6 else 0.2 + 0.6 / length * (x - 0.2)
-
-    def move(k, c, x, noise):
-        new = np.empty_like(x)
-        for i in range(n):
-            pull = (x[i] - project(x[i])) / (gamma * n)
-            outside.append(pull.any())
-            total = sum(weights[i, j] * x[j] for j in range(n))
-            new[i] = total - eta * (slope(problem, i, x[i]) + pull) + sqrt(2 * eta) * noise[i]
-        return new
-
-    sampler = build(DEPSGLD, {"step_size": eta, "constraint": constraint, "smoothing": gamma}, "")
-    follow(chain(sampler, problem, net), move)
-    assert 0.05 < np.mean(outside) < 0.95
 
 
 @pytest.mark.parametrize("make", [lambda: Regression(5, 2), lambda: logistic(5)])
@@ -206,10 +169,6 @@ def test_what_a_step_takes(sampler, center, broadcasts, gradients):
     compressed = isinstance(sampler, CHOCOSGLD)
     size = 8 + 4 if compressed else 16  # a number and a seed, or two numbers
     np.testing.assert_array_equal(count.copied_bytes, count.unicasts * size)
-
-
-def test_minima_are_charged_what_their_solver_takes():
-    assert steps_of(ADMM(0.7), logistic(4), STAR, 3).gradients.tolist() == [150] * 4
 
 
 def test_a_thousand_agents_need_no_dense_matrix():

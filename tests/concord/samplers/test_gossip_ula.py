@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from concord import random as choices
 from concord.networks.construction import network
 from concord.random import activity, draw_pairs
-from concord.samplers import gossip_ula
 from concord.samplers.gossip_ula import GossipULA
-from steps import EXACT, Bare, Quadratic, Regression, chain, start, steps_of
+from steps import EXACT, Quadratic, Regression, chain, start, steps_of
 
 NETWORKS = {
     "star": network("star", 5),
@@ -109,7 +109,7 @@ def test_triggering_by_plain_loops(known):
 
 
 def test_numbers_drawn_together_do_not_repeat(monkeypatch):
-    monkeypatch.setattr(gossip_ula, "NORMALS_PER_DRAW", 16)  # two ticks of 2 chains
+    monkeypatch.setattr(choices, "NORMALS_PER_DRAW", 16)  # two ticks of 2 chains
     problem = Quadratic(np.zeros((6, 2, 2)), np.zeros((6, 2)))
     sampler = GossipULA(0.01, communication="never")
     steps = np.diff(chain(sampler, problem, RING, 40, x0=np.zeros((2, 6, 2))), axis=0)
@@ -117,34 +117,6 @@ def test_numbers_drawn_together_do_not_repeat(monkeypatch):
     assert values.size == 40 * 2 * 2 * 2
     # Increments x' - x carry rounding, so equal noise would agree to 1e-9 and not more.
     assert np.unique(np.round(values, 9)).size == values.size
-
-
-def test_problems_without_gradients_of_few_agents_give_the_same_draws():
-    problem = Regression(5, 2)
-
-    class Plain(Bare):
-        gradient = staticmethod(problem.gradient)
-
-    one, other = (
-        chain(GossipULA(0.01, 0.3), each, NETWORKS["star"], 60) for each in (problem, Plain(5))
-    )
-    np.testing.assert_allclose(one, other, rtol=0, atol=1e-10)
-
-
-def test_each_of_a_pair_may_miss_the_other():
-    loss = {"kind": "bernoulli", "rate": 0.5, "direction": "one_way"}
-    net, problem = network("ring", 4, loss=loss), Regression(4, 2)
-    x0 = start(problem, 300)
-    found = steps_of(GossipULA(1e-30, 0.25), problem, net, 1, x0=x0)
-    moved, active = (abs(found.x[1] - x0) > 1e-9).any(axis=2), found.network.activations
-    assert (active.sum(axis=1) == 2).all() and not (moved & (active == 0)).any()
-    shares = np.bincount(moved.sum(axis=1), minlength=3) / 300
-    error = np.sqrt(np.array([3, 4, 3]) / 16 / 300)
-    assert (np.abs(shares - [0.25, 0.5, 0.25]) < LIMIT * error).all()
-    for c, a in np.argwhere(moved):
-        b = next(i for i in np.flatnonzero(active[c]) if i != a)
-        expected = 0.75 * x0[c, a] + 0.25 * x0[c, b]
-        np.testing.assert_allclose(found.x[1][c, a], expected, rtol=0, atol=EXACT)
 
 
 @pytest.mark.slow

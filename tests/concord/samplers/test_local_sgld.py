@@ -7,7 +7,7 @@ import pytest
 
 from concord.networks.construction import network
 from concord.samplers.local_sgld import LocalSGLD
-from steps import CONSTANT, EXACT, Regression, Still, start, steps_of
+from steps import CONSTANT, EXACT, Regression, Still, steps_of
 
 STAR, LIMIT = network("star", 4), 5.0  # standard errors
 
@@ -67,10 +67,3 @@ def test_what_is_sent_and_computed_is_counted():
     renewed = gradients[:, 0] - 40
     assert (sent[:, 0] == 40 + 2 * renewed).all()
     assert abs(renewed.mean() - (1 + 39 / 4)) < LIMIT * np.sqrt(39 * 3 / 16 / 50)
-
-
-def test_local_steps_of_agents_that_sleep_are_not_counted():
-    net, problem = network("ring", 4, awake=0.5), Regression(4, 2)
-    found = steps_of(LocalSGLD(CONSTANT, period=3), problem, net, 1, x0=start(problem, 9))
-    active = found.network.activations
-    assert (found.gradients == 3 * active).all() and 0 < active.mean() < 1

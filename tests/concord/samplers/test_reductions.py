@@ -7,19 +7,16 @@ import pytest
 
 from concord.networks.compressions import Compression
 from concord.networks.construction import network
-from concord.networks.network import Network
 from concord.samplers.c_ula import CULA
 from concord.samplers.choco_sgld import CHOCOSGLD
 from concord.samplers.consensus_mc import ConsensusMC
 from concord.samplers.d_mala import DMALA
 from concord.samplers.d_ula import DULA
 from concord.samplers.de_psgld import DEPSGLD, Box
-from concord.samplers.de_sghmc import DESGHMC
 from concord.samplers.de_sgld import DESGLD
 from concord.samplers.diging_sgld import DIGingSGLD
 from concord.samplers.extra_sgld import EXTRASGLD
 from concord.samplers.fsgld import FSGLD
-from concord.samplers.gossip_ula import GossipULA
 from concord.samplers.local_sgld import LocalSGLD
 from concord.samplers.push_sum_sgld import PushSumSGLD
 from concord.samplers.qlsd import QLSD
@@ -32,11 +29,10 @@ from steps import (
     Regression,
     Still,
     chain,
-    steps_of,
 )
 
 ALONE, SERVER = network("no_edges", 1), network("server", 4)
-ROUND, RING = network("directed_ring", 6, every=1, reach=2), network("ring", 5)
+ROUND, RING = network("directed_ring", 6, every=1), network("ring", 5)
 WHOLE = Compression("top_k", share=1.0)
 
 
@@ -104,10 +100,6 @@ REDUCTIONS = {
     "agents of Consensus Monte Carlo": (
         SERVER, ConsensusMC(CONSTANT), network("no_edges", 4), DESGLD(CONSTANT)
     ),
-    "gossip that triggers always": (
-        RING, GossipULA(0.01, 0.3),
-        GossipULA(0.01, 0.3, communication="triggered", threshold=0.0, decay=0.5),
-    ),
 }  # fmt: skip
 
 
@@ -117,26 +109,6 @@ def test_one_sampler_is_another(name):
     other_net, other = rest if len(rest) == 2 else (net, rest[0])
     problem = Regression(net.agents, 2)
     close(chain(one, problem, net, 12), chain(other, problem, other_net, 12))
-
-
-@pytest.mark.parametrize("order", ["simultaneous", "in_place"])
-@pytest.mark.parametrize("batches", [{}, {"batch_size": 2}])
-def test_friction_that_stops_the_velocity_leaves_de_sgld(order, batches):
-    """With gamma = 1 / eta nothing of v is kept, and x moves by DE-SGLD with step eta^2."""
-    net, problem, eta = Network(network("path", 4).graph, order=order), Regression(4, 3), 0.11
-
-    class Late(Still):
-        """A generator whose first normal numbers, those of velocities, are of no account."""
-
-        def __init__(self, skip):
-            self.rng, self.skip = np.random.default_rng(1), skip
-
-        def standard_normal(self, size, dtype=float):
-            self.skip -= 1
-            return np.zeros(size) if self.skip == 0 else self.rng.standard_normal(size, dtype)
-
-    heavy = chain(DESGHMC(eta, 1 / eta), problem, net, rng=Late(1), **batches)
-    close(heavy, chain(DESGLD(eta**2), problem, net, rng=Late(0), **batches))
 
 
 def test_without_noise_de_sgld_on_the_complete_graph_descends_the_average():
@@ -149,10 +121,3 @@ def test_without_noise_de_sgld_on_the_complete_graph_descends_the_average():
         chain(SGD(0.1), Regression(1, 2), ALONE),
         chain(CULA(0.1), Regression(1, 2), ALONE, rng=Still()),
     )
-
-
-def test_mini_batches_are_tracked_as_they_were_drawn():
-    """DIGing's sum of v stays zero: each batch that enters y leaves it again, and no other does."""
-    found = steps_of(DIGingSGLD(CONSTANT), Regression(4, 2), network("star", 4), 30, batch_size=1)
-    for state in found.states[1:]:
-        assert abs(state.v.sum(axis=1)).max() < 1e-10 * abs(state.v).max()

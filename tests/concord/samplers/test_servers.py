@@ -75,15 +75,6 @@ def test_exact_draws_make_the_posterior(combine):
     assert (found.network.unicasts == 200).all() and (found.network.broadcasts == 200).all()
 
 
-def test_moments_are_those_of_the_draws_after_burn_in():
-    _, found = exact(Regression(3, 2), 9, 4, step_size=0.05, burn_in=2)
-    state, seen = found.states[-1], found.x[3:]
-    assert state.draws == 7
-    close(state.mean, seen.mean(axis=0))
-    for c, i in np.ndindex(4, 3):
-        close(state.squares[c, i] / 6, np.cov(seen[:, c, i].T), rtol=1e-10)
-
-
 def test_a_diverged_chain_answers_nothing():
     theta, _ = exact(Regression(3, 2), 700, 3, step_size=5.0)
     assert np.isnan(theta).all()

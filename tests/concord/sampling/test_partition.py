@@ -141,8 +141,3 @@ def test_agent_data_is_padded_with_zeros_and_pools_in_agent_order():
     pooled_features, pooled_targets = data.all_rows()
     assert pooled_targets.tolist() == [5, 1, 4, 6, 2, 3]
     assert (pooled_features == features[[4, 0, 3, 5, 1, 2]]).all()
-
-
-def test_consecutive_keeps_the_order():
-    parts = Partition.parse({"kind": "consecutive"}, WHERE).split(8, 3, stream())
-    assert [part.tolist() for part in parts] == [[0, 1, 2], [3, 4, 5], [6, 7]]

@@ -10,7 +10,6 @@ import concord
 from concord.errors import ConcordError
 from concord.networks.construction import network
 from concord.samplers.de_sgld import DESGLD
-from concord.sampling.trace import Trace, join_traces
 from concord.sampling.trace_files import load
 from steps import Regression, recorded
 
@@ -46,18 +45,6 @@ def test_xarray_reads_a_trace_with_arviz_names(tmp_path):
         assert data["draw"].values.tolist() == [0, 3] and data["agent"].values.tolist() == [1, 2]
         expected = run(3)["x"][:, 3, 2]
         np.testing.assert_array_equal(data["x"].sel(draw=3, agent=2), expected)
-
-
-@netcdf
-@pytest.mark.parametrize("content", [b"", b"not a trace", None])
-def test_a_broken_trace_is_named(content, tmp_path):
-    path = tmp_path / "trace.nc"
-    if content is None:
-        run(3).save(path)
-        content = path.read_bytes()[:500]
-    path.write_bytes(content)
-    with pytest.raises(ConcordError, match=r"trace\.nc is no trace, or is damaged: .*; delete it"):
-        load(path)
 
 
 def same(one, other):
@@ -99,24 +86,3 @@ def test_a_damaged_trace_is_the_same_or_refused_by_its_name(tmp_path):
             assert str(error).startswith(str(path)) and "delete it" in str(error)
             refused += 1
     assert refused > 200
-
-
-def test_traces_of_blocks_are_joined_by_chain():
-    x, counts = np.arange(24.0).reshape(3, 2, 2, 2), np.arange(4).reshape(2, 2)
-    parts = [
-        Trace(
-            {
-                "x": (("chain", "draw", "agent", "dim"), x[chains]),
-                "unicasts": (("draw", "agent"), counts),
-                "diverged_at": (("chain",), np.arange(3)[chains]),
-            },
-            np.array([0, 4]),
-            np.array([0, 1]),
-        )
-        for chains in (slice(0, 2), slice(2, 3))
-    ]
-    joined = join_traces(parts)
-    assert joined.chains == 3 and joined.draw.tolist() == [0, 4]
-    np.testing.assert_array_equal(joined["x"], x)
-    np.testing.assert_array_equal(joined["unicasts"], counts)
-    assert joined["diverged_at"].tolist() == [0, 1, 2]

@@ -23,7 +23,7 @@ from concord.options import Count, Options
 
 
 class Params(Options):
-    """How fine it is."""
+    """To how many bits, or levels, a coordinate is rounded."""
 
     bits: Annotated[
         Annotated[int, Meta(ge=2, le=16)] | None, "bits b of each coordinate, one of them its sign"
@@ -39,7 +39,7 @@ def count_levels(params: Params) -> int:
 
 
 def compress(params: Params, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return the rounded x, (..., dim)."""
+    """Return x, (..., dim), with coordinates rounded to levels of each vector's length."""
     unit = np.sqrt((x * x).sum(axis=-1, keepdims=True)) / count_levels(params)
     unit = np.maximum(unit, np.finfo(x.dtype).tiny)  # of a vector of zeros
     uniform = rng.random(x.shape, dtype=x.dtype.type)

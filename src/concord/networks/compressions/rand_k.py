@@ -9,16 +9,16 @@ definition 2.1, there without the factor.
 
 import numpy as np
 
-from concord.networks.compressions.top_k import Params, keep_coordinates, number
+from concord.networks.compressions.top_k import Params, count_coordinates, keep_coordinates
 
 
 def compress(params: Params, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return x, (..., dim), with zeros for all but some coordinates, which are scaled."""
-    kept = number(params.share, x.shape[-1])
-    places = rng.random(x.shape).argpartition(kept - 1)[..., :kept]
-    return keep_coordinates(x, places) * (x.shape[-1] / kept)
+    count = count_coordinates(params.share, x.shape[-1])
+    places = rng.random(x.shape).argpartition(count - 1)[..., :count]
+    return keep_coordinates(x, places) * (x.shape[-1] / count)
 
 
 def bits(params: Params, dim: int, itemsize: int) -> int:
     """Return how many bits a compressed vector of dim numbers of itemsize bytes takes."""
-    return number(params.share, dim) * 8 * itemsize + 32
+    return count_coordinates(params.share, dim) * 8 * itemsize + 32

@@ -21,21 +21,21 @@ class Params(Options):
     share: Annotated[float, Meta(gt=0, le=1), "k as a share of the dimension, rounded up"]
 
 
-def number(share: float, dim: int) -> int:
-    """Return k."""
+def count_coordinates(share: float, dim: int) -> int:
+    """Return k, how many of dim coordinates a share is, rounded up."""
     return int(np.ceil(round(share * dim, 9)))
 
 
 def keep_coordinates(x: np.ndarray, places: np.ndarray) -> np.ndarray:
     """Return x, (..., dim), with zeros at all but the coordinates ``places``, (..., k)."""
-    kept = np.zeros_like(x)
-    np.put_along_axis(kept, places, np.take_along_axis(x, places, -1), -1)
-    return kept
+    sparse = np.zeros_like(x)
+    np.put_along_axis(sparse, places, np.take_along_axis(x, places, -1), -1)
+    return sparse
 
 
 def compress(params: Params, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return x, (..., dim), with zeros for all but its largest coordinates."""
-    size, dropped = np.abs(x), x.shape[-1] - number(params.share, x.shape[-1])
+    size, dropped = np.abs(x), x.shape[-1] - count_coordinates(params.share, x.shape[-1])
     if dropped == x.shape[-1] - 1:  # the first of several that are equally large
         return keep_coordinates(x, size.argmax(-1, keepdims=True))
     return keep_coordinates(x, size.argpartition(dropped)[..., dropped:])
@@ -43,4 +43,4 @@ def compress(params: Params, x: np.ndarray, rng: np.random.Generator) -> np.ndar
 
 def bits(params: Params, dim: int, itemsize: int) -> int:
     """Return how many bits a compressed vector of dim numbers of itemsize bytes takes."""
-    return number(params.share, dim) * (8 * itemsize + (dim - 1).bit_length())
+    return count_coordinates(params.share, dim) * (8 * itemsize + (dim - 1).bit_length())

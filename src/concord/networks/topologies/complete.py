@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from concord.networks.topology import check_pairs
+from concord.networks.topology import list_pairs
 from concord.options import Options as Params
 
 
 def graph(params: Params, agents: int) -> np.ndarray:
-    """Return the edges of the complete graph over agents 0 to N - 1."""
-    check_pairs(agents, "complete")
-    return np.column_stack(np.triu_indices(agents, 1))
+    """Return all pairs of agents, (edges, 2)."""
+    return list_pairs(agents)

@@ -19,7 +19,7 @@ from concord.options import Options as Params
 def graph(params: Params, agents: int) -> Any:
     """Return the directed exponential graph over agents 0 to N - 1."""
     apart = [2**j for j in range((agents - 1).bit_length())]
-    check_edges(agents * len(apart), agents)
+    check_edges(agents * len(apart))
     graph = nx.empty_graph(agents, create_using=nx.DiGraph)
     graph.add_edges_from((i, (i + hop) % agents) for i in range(agents) for hop in apart)
     return graph

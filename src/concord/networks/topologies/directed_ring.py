@@ -15,23 +15,19 @@ from concord.options import Count, Options
 class Params(Options):
     """The chords."""
 
-    every: Annotated[Count | None, "agents 0, every, 2 every, ... have a chord; none: no agent"] = (
-        None
-    )
-    reach: Annotated[Count | None, "agents to the end of a chord; none: half of the ring"] = None
+    every: Annotated[
+        Count | None, "agents 0, every, 2 every, ... send to that opposite, too; none: no agent"
+    ] = None
 
 
 def graph(params: Params, agents: int) -> Any:
-    """Return a directed ring with chords, or refuse a chord that leads nowhere new."""
+    """Return a directed ring of networkx with chords, or refuse chords that lead nowhere new."""
     graph = nx.empty_graph(agents, create_using=nx.DiGraph)
     graph.add_edges_from((i, (i + 1) % agents) for i in range(agents) if agents > 1)
     if params.every is None:
         return graph
-    reach = agents // 2 if params.reach is None else params.reach
-    if not 1 < reach < agents:
-        raise ConcordError(
-            f"reach: a chord over {reach} agents leads nowhere new on a ring of {agents}; use 2 to "
-            f"{agents - 1}, or leave out every"
-        )
-    graph.add_edges_from((i, (i + reach) % agents) for i in range(0, agents, params.every))
+    if agents < 4:
+        raise ConcordError(f"every: a ring of {agents} has no chords; leave it out")
+    chords = range(0, agents, params.every)
+    graph.add_edges_from((i, (i + agents // 2) % agents) for i in chords)
     return graph

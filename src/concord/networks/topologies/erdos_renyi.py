@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import networkx as nx
 
-from concord.networks.topology import check_pairs
+from concord.networks.topology import check_edges
 from concord.options import Index, Options, Share
 
 NAME = "Erdős-Rényi"
@@ -18,6 +18,6 @@ class Params(Options):
 
 
 def graph(params: Params, agents: int) -> Any:
-    """Return a random graph over agents 0 to N - 1."""
-    check_pairs(agents, "erdos_renyi")
+    """Return a networkx graph in which pairs of agents are linked with ``params.probability``."""
+    check_edges(agents * (agents - 1) // 2)
     return nx.gnp_random_graph(agents, params.probability, seed=params.seed)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import numpy as np
 
-from concord.networks.topology import check_pairs
+from concord.networks.topology import check_edges
 from concord.options import Index, Options, Positive
 
 
@@ -18,11 +18,11 @@ class Params(Options):
 
 def graph(params: Params, agents: int) -> list[tuple[int, int]]:
     """Return the pairs; networkx finds the same ones, with a k-d tree that takes long to import."""
-    check_pairs(agents, "random_geometric")
+    check_edges(agents * (agents - 1) // 2)
     rng = random.Random(params.seed)
     places = np.array([[rng.random(), rng.random()] for _ in range(agents)])
-    near = (
+    neighbors = (
         (np.square(places[i + 1 :] - places[i]).sum(axis=1) <= params.radius**2).nonzero()[0]
         for i in range(agents)
     )
-    return [(i, i + 1 + int(j)) for i, found in enumerate(near) for j in found]
+    return [(i, i + 1 + int(j)) for i, later in enumerate(neighbors) for j in later]

@@ -6,14 +6,13 @@ to each other.
 
 import numpy as np
 
-from concord.networks.topology import check_pairs
+from concord.networks.topology import list_pairs
 from concord.options import Options as Params
 
 
 def graph(params: Params, agents: int) -> np.ndarray:
-    """Return the edges of the complete graph, whose Metropolis weights are J/N."""
-    check_pairs(agents, "server")
-    return np.column_stack(np.triu_indices(agents, 1))
+    """Return all pairs of agents, (edges, 2), so that the Metropolis weights are J/N."""
+    return list_pairs(agents)
 
 
 def messages(params: Params, agents: int) -> list[int]:

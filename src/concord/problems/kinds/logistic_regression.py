@@ -318,7 +318,7 @@ class LogisticRegression(TwoParameters, RowsOfRegression):
         return slopes + self.prior_gradient(x)
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of chosen agents (``ChosenAgents``), (chains, few, dim)."""
+        """Return the gradients of chosen agents, (chains, few, dim)."""
         features = self.data.features.take(agents, axis=0)
         residual = sigmoid((features @ x[..., None])[..., 0])
         residual -= self.data.targets.take(agents, axis=0)
@@ -363,7 +363,7 @@ class LogisticRegression(TwoParameters, RowsOfRegression):
         start: np.ndarray,
         agents: Any = slice(None),
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return minimizers by Newton's method, and their cost in gradients (``Proximal``).
+        """Return minimizers by Newton's method, and their cost in gradients.
 
         The gradient there is at most 1e-10.
         """

@@ -200,7 +200,7 @@ class TiedMixture(TwoParameters, OneDataSet):
         return self.gradients_from_sums(x, (tilts @ self._table).swapaxes(0, 1), self.totals)
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of chosen agents (``ChosenAgents``), (chains, few, dim)."""
+        """Return the gradients of chosen agents, (chains, few, dim)."""
         tilts = _component_contrasts(self.params, x, self.points.take(agents, axis=0))
         sums = tilts[..., None, :] @ self._table.take(agents, axis=0)
         return self.gradients_from_sums(x, sums[..., 0, :], self.totals.take(agents, axis=0))
