@@ -76,7 +76,7 @@ class LinearizedPath(Path):
     ) -> Moments:
         """Return the moments at iteration ``end``, linearizing further parts where needed."""
         while not self._begins or _next_linearization(self._begins[-1]) <= end:
-            self._begin()
+            self._begin_part()
         place = bisect_right(self._begins, end) - 1
         _, path, begun = self._parts[place]
         done(end - first)
@@ -90,18 +90,18 @@ class LinearizedPath(Path):
         self._advance(self._start, 0, end)
         return self._parts[bisect_right(self._begins, end) - 1][1]._sum_moments(moments, first, end)
 
-    def _begin(self) -> None:
+    def _begin_part(self) -> None:
         """Linearize the problem at the end of the last part, and begin the next part."""
         if not self._begins:
-            updates = self._updates(self._start)
-            path = self._path(updates)
+            updates = self._linearize(self._start)
+            path = self._build_path(updates)
             self._begins.append(0)
             self._parts.append((updates, path, path._start))
             return
         k = _next_linearization(self._begins[-1])
         before, path, begun = self._parts[-1]
         mean, cov = path._advance(begun, self._begins[-1], k)
-        updates = self._updates((mean, cov))
+        updates = self._linearize((mean, cov))
         size, mean, cov = self._agents * self._dim, mean.copy(), cov.copy()
         for version, (old, new) in enumerate(zip(before, updates, strict=True)):
             was, now = old.start, new.start
@@ -112,16 +112,16 @@ class LinearizedPath(Path):
             mean[version, size:] += (now.offset - was.offset)[size:]
             cov[version] = lead @ cov[version] @ lead.T
         self._begins.append(k)
-        self._parts.append((updates, self._path(updates), (mean, cov)))
+        self._parts.append((updates, self._build_path(updates), (mean, cov)))
 
-    def _path(self, updates: list[Update]) -> Path:
+    def _build_path(self, updates: list[Update]) -> Path:
         """Return the laws that updates give, from the initial moments that the updates state."""
         arguments = self._agents, self._dim, self._positions
         starts = [exact.initial_moments(*arguments, update.start) for update in updates]
         cycle = self._parts[0][1]._cycle if self._parts else None  # the same all along
         return laws_of_updates(updates, starts, self._network, self._dim, cycle=cycle)
 
-    def _updates(self, moments: Moments) -> list[Update]:
+    def _linearize(self, moments: Moments) -> list[Update]:
         """Return the updates on the problem linearized at the agents' current moments.
 
         What has diverged is linearized at the fit, and stays infinite.

@@ -11,7 +11,7 @@ from concord.problems.gaussian_fit import (
     Fit,
     find_second_mode,
     format_point,
-    normals,
+    normal_points,
     weigh,
 )
 
@@ -46,7 +46,7 @@ def batch_errors(problem: Problem, fit: Fit, size: int) -> np.ndarray:
         raise ConcordError(
             f"{type(problem).__name__} takes no mini-batches; leave the sampler's batch_size out"
         )
-    z = normals(POINTS, problem.dim)
+    z = normal_points(POINTS, problem.dim)
     counts, shape = problem.counts, (len(z), problem.agents, problem.dim)
     x = np.repeat((fit.mean + z @ np.linalg.cholesky(fit.cov).T)[:, None], shape[1], axis=1)
     x = x.astype(dtype_of(problem))

@@ -104,7 +104,7 @@ class _Modes(DeterministicPath):
 
     vectors: np.ndarray
 
-    def _select(self, moments: Moments) -> np.ndarray:
+    def _position_matrix(self, moments: Moments) -> np.ndarray:
         """Return the matrix, (1, blocks), that maps a mode's state to its position."""
         return np.eye(1, moments[0].shape[-1])
 

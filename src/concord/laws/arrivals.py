@@ -129,7 +129,7 @@ def build_moves(
     by_way = agents + np.repeat(np.arange(len(ways[0])), dim)
     drawn = np.concatenate([by_agent, np.tile(by_way, count * (1 + noisy))])
 
-    def affine(matrix: np.ndarray, offset: np.ndarray, *numbers: np.ndarray) -> np.ndarray:
+    def widen(matrix: np.ndarray, offset: np.ndarray, *numbers: np.ndarray) -> np.ndarray:
         """Return a map of s, an offset and random numbers, side by side, as a map of t."""
         remembered = np.zeros((len(matrix), total - size))
         return np.hstack([matrix, remembered, offset[:, None], *numbers])
@@ -138,8 +138,8 @@ def build_moves(
     def arrays_of(step: Affine, effect: LossEffect) -> Any:
         """Return V, v, the covariance of w, K, and the gain of gradient errors of one iteration."""
         kicks, errors = effect.noise, effect.error_gain
-        after = affine(step.matrix, step.offset, kicks[:size], errors[:size])
-        sent = affine(effect.sent_matrix, effect.sent_offset, kicks[size:], errors[size:])  # z
+        after = widen(step.matrix, step.offset, kicks[:size], errors[:size])
+        sent = widen(effect.sent_matrix, effect.sent_offset, kicks[size:], errors[size:])  # z
         state, memory = np.eye(size, after.shape[1]), np.eye(edges, after.shape[1], size)
         own_gain = returned = effect.difference_gain
         if remembers:

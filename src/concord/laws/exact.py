@@ -226,13 +226,14 @@ def block_diagonal(blocks: np.ndarray) -> np.ndarray:
 def stack_versions(parts: Sequence[Any]) -> Any:
     """Stack the arrays of versions' updates, or of their moments, on a new first axis.
 
-    parts: of one class whose ``STACKED`` names the arrays; what else they have is that of the first
-    one. Or tuples of arrays.
+    parts: tuples of arrays, or objects of one class whose ``STACKED`` names the arrays. Of these
+    what else they have is that of the first one, but for gradient gains, which are left out unless
+    stacked.
     """
     if isinstance(parts[0], tuple):
         return tuple(map(np.stack, zip(*parts, strict=True)))
-    names = parts[0].STACKED
-    return replace(parts[0], **{n: np.stack([getattr(part, n) for part in parts]) for n in names})
+    arrays = {n: np.stack([getattr(part, n) for part in parts]) for n in parts[0].STACKED}
+    return replace(parts[0], **{"gradient_gain": None, **arrays})
 
 
 def initial_moments(
@@ -298,7 +299,7 @@ def stationary(
                 return None
             # A mean of zero is one of rounding's size, which is never close to itself.
             spread = np.sqrt(new_cov.diagonal().max(initial=0.0))
-            settled = _close(new_mean, mean, 1e-3 * spread) and _close(new_cov, cov)
+            settled = _has_settled(new_mean, mean, 1e-3 * spread) and _has_settled(new_cov, cov)
             mean, cov = new_mean, new_cov
             if settled:
                 return mean, (cov + cov.T) / 2
@@ -414,7 +415,7 @@ def restrict(affine: Affine) -> tuple[Affine, np.ndarray]:
     """
     size = len(affine.offset)
     change = affine.matrix - np.eye(size)
-    if _invertible(change):
+    if _is_invertible(change):
         return affine, np.eye(size)
     from scipy.linalg import matrix_balance  # of few laws
 
@@ -451,7 +452,7 @@ def restrict(affine: Affine) -> tuple[Affine, np.ndarray]:
     return reduced, basis
 
 
-def _invertible(matrix: np.ndarray) -> bool:
+def _is_invertible(matrix: np.ndarray) -> bool:
     """Return whether no singular value of a matrix is near 0.
 
     It takes an inverse and norms, which cost a part of a singular value decomposition.
@@ -498,7 +499,7 @@ def _is_unchanged(projected: np.ndarray, whole: np.ndarray) -> bool:
     return bool(np.abs(projected - whole).max() <= 1e-10 * max(np.abs(whole).max(), 1e-300))
 
 
-def _close(new: np.ndarray, old: np.ndarray, least: float = 0.0) -> bool:
+def _has_settled(new: np.ndarray, old: np.ndarray, least: float = 0.0) -> bool:
     # Doubling squares the error, so a change of 1e-12 is the last that can be seen.
     """Return whether an array has settled, to 1e-12 of its largest entry or of ``least``."""
     return bool(np.abs(new - old).max() <= 1e-12 * max(np.abs(new).max(), least))

@@ -122,7 +122,7 @@ def laws_of_versions(
     most: float = SETTINGS_LIMIT,
     errors: tuple[Batches, np.ndarray] | None = None,
 ) -> paths.Path:
-    """Return the laws of versions, each a sampler on a problem, along the iterations.
+    """Return the laws along the iterations of versions, a sampler's settings each on its problem.
 
     problems: all of one size. positions: the moments of an agent's initial position; None: unknown.
     mix: matrix (agents, agents) by which the answers are computed from the positions; None: the
@@ -177,31 +177,27 @@ def laws_of_updates(
     vectors, or are too many.
     """
     agents = network.agents
-    if network.delivers_all:
-        begin = exact.stack_versions(starts)
-        if noise is not None:
-            step_of: Any = lambda k: paths.NoisyStep(updates[0].at(k), noise, agents, dim)  # noqa: E731
-            return paths.Path(step_of, begin, agents, dim, mix)
-        args = paths.stack_updates(updates), begin, agents, dim, mix
+    if network.delivers_all and noise is None:
+        args = paths.stack_updates(updates), exact.stack_versions(starts), agents, dim, mix
         return paths.DeterministicPath(*args, cycle or paths.find_cycle(updates[0]))
-    losses = _losses_on(network, dim)
-    size, cycle = len(starts[0][0]), paths.find_joint_cycle(updates[0], losses)
-    moves = [build_moves(update, losses, size, agents, dim) for update in updates]
-
-    def step_at(k: int) -> Any:
-        """Return the stacked moves of iteration k."""
-        each = [at(k) for at, *_ in moves]
-        if noise is not None:
-            return paths.NoisyStep(each[0], noise, agents, dim)
-        return exact.stack_versions(each)
-
-    begin = exact.stack_versions(
-        [
+    steps: list[Any] = [update.at for update in updates]
+    if not network.delivers_all:
+        losses = _losses_on(network, dim)
+        size, cycle = len(starts[0][0]), paths.find_joint_cycle(updates[0], losses)
+        moves = [build_moves(update, losses, size, agents, dim) for update in updates]
+        steps = [move_at for move_at, *_ in moves]
+        starts = [
             (place @ mean + shift, place @ cov @ place.T)
             for (mean, cov), (_, place, shift) in zip(starts, moves, strict=True)
         ]
-    )
-    return paths.RandomPath(step_at, begin, agents, dim, mix, cycle)
+
+    def step_at(k: int) -> Any:
+        """Return the step of iteration k of all versions, or of the one with mini-batches."""
+        if noise is not None:
+            return paths.NoisyStep(steps[0](k), noise, agents, dim)
+        return exact.stack_versions([at(k) for at in steps])
+
+    return paths.RandomPath(step_at, exact.stack_versions(starts), agents, dim, mix, cycle)
 
 
 def _losses_on(network: Network, dim: int) -> Losses:

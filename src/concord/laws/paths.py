@@ -40,7 +40,7 @@ GradientNoise = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 class Path:
-    """The moments of versions of a sampler along the iterations.
+    """The moments of versions of a sampler (settings, data sets) along the iterations.
 
     step_at: function that returns the step of iteration k -> k + 1, whose ``apply`` maps mean and
     covariance of the state, (versions, T) and (versions, T, T), to those after it.
@@ -195,20 +195,20 @@ class Path:
     def _marginals(self, moments: Moments) -> Marginals:
         """Return the laws of the answers, given the state's moments."""
         if self._mix is None:
-            return self._split(*moments)
-        read = self._read(moments)
-        return self._split(np.matvec(read, moments[0]), read @ moments[1] @ read.T)
+            return self._marginals_of(*moments)
+        read = self._answer_matrix(moments)
+        return self._marginals_of(np.matvec(read, moments[0]), read @ moments[1] @ read.T)
 
-    def _split(self, mean: np.ndarray, cov: np.ndarray) -> Marginals:
+    def _marginals_of(self, mean: np.ndarray, cov: np.ndarray) -> Marginals:
         """Return the agents' laws, given moments whose first agents * dim entries are theirs."""
         return exact.marginals(mean, cov, self._agents, self._dim)
 
-    def _read(self, moments: Moments) -> np.ndarray:
+    def _answer_matrix(self, moments: Moments) -> np.ndarray:
         """Return the matrix R, (agents * dim, T), that maps a state to the answers."""
         assert self._mix is not None
-        return np.kron(self._mix, np.eye(self._dim)) @ self._select(moments)
+        return np.kron(self._mix, np.eye(self._dim)) @ self._position_matrix(moments)
 
-    def _select(self, moments: Moments) -> np.ndarray:
+    def _position_matrix(self, moments: Moments) -> np.ndarray:
         """Return the matrix, (agents * dim, T), that maps a state to the positions."""
         return np.eye(self._agents * self._dim, moments[0].shape[-1])
 
@@ -250,7 +250,7 @@ class DeterministicPath(Path):
 
     def _sum_moments(self, moments: Moments, first: int, end: int) -> Moments:
         """Return the moments of the sum of the positions over iterations (first, end]."""
-        read, (mean, cov) = self._select(moments), moments
+        read, (mean, cov) = self._position_matrix(moments), moments
         stack, more = [(0, 0)] * (mean.ndim - 1), (0, len(read))
         wide = np.pad(mean, [*stack, more]), np.pad(cov, [*stack, more, more])
         args = wide, self._agents, self._dim, None, self._cycle
@@ -276,7 +276,7 @@ class RandomPath(Path):
         """
         if end - first > LONGEST_SUM:
             return None
-        (mean, cov), read = moments, self._select(moments)
+        (mean, cov), read = moments, self._position_matrix(moments)
         across = np.zeros((*mean.shape[:-1], len(read), mean.shape[-1]))  # Cov(sum, state)
         total = np.zeros((*mean.shape[:-1], len(read)))
         spread = np.zeros((*total.shape, len(read)))

@@ -14,7 +14,8 @@ iteration to iteration.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import product
 from typing import Any, NamedTuple
@@ -89,12 +90,9 @@ class StepReader:
         if self._batches is not None and self._batches.batch_order != "with_replacement":
             raise self._refuse("errors of mini-batches in epochs depend on each other")
         self._shift = float(np.abs(problem.shift).max(initial=0.0))
-        with np.errstate(all="ignore"):
-            try:
-                self._learn_fields()
-                probes = [self._probe(k) for k in ELSEWHERE]
-            except UnreadableStep as why:
-                raise self._refuse(str(why)) from None
+        with self._refuse_unreadable():
+            self._learn_fields()
+            probes = [self._probe(k) for k in ELSEWHERE]
         self.chooses = any(probe.chances for probe in probes)
         self._first = probes[0]
         self._steady = len(self._history) == 1 and all(p.matches(probes[0]) for p in probes)
@@ -103,11 +101,8 @@ class StepReader:
     @cached_property
     def start(self) -> Start:
         """The affine map from the initial positions to the state."""
-        with np.errstate(all="ignore"):
-            try:
-                return self._read_start()
-            except UnreadableStep as why:
-                raise self._refuse(str(why)) from None
+        with self._refuse_unreadable():
+            return self._read_start()
 
     def read_step(self, k: int) -> StepMaps:
         """Return the step of iteration k as matrices.
@@ -118,14 +113,11 @@ class StepReader:
             return self._readings[0][1]
         # Steps mostly take as many random numbers as the one before, which needs no probe then.
         before = self._readings[0][0] if self._readings else self._first
-        with np.errstate(all="ignore"):
+        with self._refuse_unreadable():
             try:
-                try:
-                    probe, reading = self._read(k, before)
-                except UnreadableStep:
-                    probe, reading = self._read(k, self._probe(k))
-            except UnreadableStep as why:
-                raise self._refuse(str(why)) from None
+                probe, reading = self._read(k, before)
+            except UnreadableStep:
+                probe, reading = self._read(k, self._probe(k))
         for earlier, same in self._readings:
             if probe.matches(earlier):
                 return same
@@ -142,6 +134,15 @@ class StepReader:
 
         lossy: Any = None if self.network.is_lossless else lambda k: self.read_step(k).loss_effect
         return Update(lambda k: self.read_step(k).update, self.start, lossy)
+
+    @contextmanager
+    def _refuse_unreadable(self) -> Iterator[None]:
+        """Raise ``NoLaw`` in the place of ``UnreadableStep``, and ignore overflows."""
+        with np.errstate(all="ignore"):
+            try:
+                yield
+            except UnreadableStep as why:
+                raise self._refuse(str(why)) from None
 
     def _refuse(self, why: str) -> NoLaw:
         """Return the error that the sampler has no exact law, and why."""

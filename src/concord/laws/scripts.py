@@ -202,9 +202,11 @@ class ScriptedNetwork(Network):
         return started
 
     def mix_known(self, weights: Matrix, x: np.ndarray, lane: int = 0) -> np.ndarray:
-        """Mix neighbors' last vectors; refuse if a Byzantine agent may have replaced them."""
+        """Mix neighbors' last vectors; refuse if these are unknown, or may be lies."""
         if self._channels is not None and self.is_lossless:
             raise UnreadableStep("it mixes what was heard before, which may be a lie")
+        if not self.is_lossless and self.lanes[lane].latest is None:
+            raise UnreadableStep(LOST + "it mixes what was heard before; use on_loss: reuse_last")
         return super().mix_known(weights, x, lane)
 
     def take_received(self) -> None:
@@ -250,23 +252,13 @@ class _Lane:
 
     first: the vectors that neighbors know at first. vectors: those sent, or the first. sent:
     whether they were sent in this step. beyond: received minus sent vectors, (chains, edges * dim).
+    latest: those received last over each directed edge, (edges, chains, dim); None: unknown.
     """
 
     def __init__(self, graph: Any, first: np.ndarray) -> None:
         self._graph, self.first, self.vectors = graph, first, first
-        self._latest: np.ndarray | None = None
+        self.latest: np.ndarray | None = None
         self.beyond, self.sent = np.empty(0), False
-
-    @property
-    def latest(self) -> np.ndarray:
-        """The vectors received last over each directed edge, (edges, chains, dim)."""
-        if self._latest is None:
-            raise UnreadableStep(LOST + "it mixes what was heard before; use on_loss: reuse_last")
-        return self._latest
-
-    @latest.setter
-    def latest(self, vectors: np.ndarray) -> None:
-        self._latest = vectors
 
     def spread(self, x: np.ndarray, beyond: np.ndarray) -> np.ndarray:
         """Return vectors received over each directed edge, (edges, chains, dim).
@@ -284,5 +276,5 @@ class _Lane:
         if self.sent or x.shape != self.first.shape:
             raise UnreadableStep(LOST + "it sends other than a vector of each agent on a lane")
         self.sent, self.vectors = True, x
-        self.latest = self.spread(x, self.beyond)
-        return self.latest
+        self.latest = received = self.spread(x, self.beyond)
+        return received

@@ -88,7 +88,7 @@ class Choices:
 
         mean, cov: those before the steps.
         """
-        second = (cov + mean[..., :, None] * mean[..., None, :])[..., *self._upper]
+        second = (cov + mean[..., :, None] * mean[..., None, :])[..., *self._triangle]
         (state,) = self._powers.advance(steps, np.concatenate([second, mean], axis=-1))
         return self._moments(state)
 
@@ -97,30 +97,32 @@ class Choices:
 
         Moments settle if it is below 1. With a single update it is the spectral radius of A.
         """
-        count = len(self._upper[0])
-        return float(np.sqrt(np.abs(np.linalg.eigvals(self._once.matrix[:count, :count])).max()))
+        count = len(self._triangle[0])
+        return float(
+            np.sqrt(np.abs(np.linalg.eigvals(self._recursion.matrix[:count, :count])).max())
+        )
 
     def stationary(self) -> Moments | None:
         """Return the limits of mean (S,) and covariance (S, S). None where there are none."""
         if self.radius() >= 1:
             return None
-        change = np.eye(len(self._once.shift)) - self._once.matrix
-        return self._moments(np.linalg.solve(change, self._once.shift))
+        change = np.eye(len(self._recursion.shift)) - self._recursion.matrix
+        return self._moments(np.linalg.solve(change, self._recursion.shift))
 
     @cached_property
-    def _upper(self) -> tuple[np.ndarray, np.ndarray]:
+    def _triangle(self) -> tuple[np.ndarray, np.ndarray]:
         """The rows and columns of a covariance's upper triangle."""
         return np.triu_indices(self.offset.shape[-1])
 
     @cached_property
     def _powers(self) -> Powers:
         """The powers of the recursion."""
-        return Powers(self._once)
+        return Powers(self._recursion)
 
     @cached_property
-    def _once(self) -> _AffineMaps:
+    def _recursion(self) -> _AffineMaps:
         """The recursion of second moments' upper triangles, above that of means."""
-        share, matrix, offset, upper = self.probability, self.matrix, self.offset, self._upper
+        share, matrix, offset, upper = self.probability, self.matrix, self.offset, self._triangle
         quadratic = np.einsum("c,...cij,...ckl->...ikjl", share, matrix, matrix, optimize=True)
         quadratic = quadratic[..., *upper, :, :]
         both = (quadratic + quadratic.swapaxes(-1, -2))[..., *upper]
@@ -136,8 +138,8 @@ class Choices:
 
     def _moments(self, state: np.ndarray) -> Moments:
         """Return means and covariances, from second moments above means, (..., entries)."""
-        count = len(self._upper[0])
+        count = len(self._triangle[0])
         mean = state[..., count:]
         cov = np.empty((*mean.shape, mean.shape[-1]))
-        cov[..., *self._upper] = cov[..., *self._upper[::-1]] = state[..., :count]
+        cov[..., *self._triangle] = cov[..., *self._triangle[::-1]] = state[..., :count]
         return mean, cov - mean[..., :, None] * mean[..., None, :]

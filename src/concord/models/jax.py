@@ -84,7 +84,7 @@ class CompiledModel(Model):
         agents_own = jax.vmap(minimum, in_axes=(0, 0, 0, 0, 0, None, None))
         chains_own = jax.vmap(agents_own, in_axes=(0, 0, *(None,) * 5))
         minimized = jax.jit(lambda x, b, c, *axes: chains_own(x, b, c, index, weights, *axes))
-        self._minimize = lambda *given: minimized(*given, self.center, self.root)
+        self._minimize = lambda *x: minimized(*x, self.center, self.root)
         super().__init__(
             counts.astype(int),
             split.start,

@@ -182,7 +182,7 @@ class _PyMC(Split):
         of_rows = [term for term, axis in zip(terms, axes, strict=True) if axis is not None]
         rest = [term for term, axis in zip(terms, axes, strict=True) if axis is None]
         named = zip(variables, axes, strict=True)
-        self.own = [(v.name, axis) for v, axis in named if axis is not None]
+        self.row_names = [(v.name, axis) for v, axis in named if axis is not None]
         self._check_constants(of_rows)
         data = [v for v in model.data_vars if self._row_axis(v) is not None]
         observed = [model.rvs_to_values[v] for v in model.observed_RVs]
@@ -209,7 +209,7 @@ class _PyMC(Split):
         rest = sum((term.sum() for term in self.of_all(*self.pieces(x).values())), jnp.zeros(()))
         data = (jnp.asarray(values).take(rows, axis=axis) for values, axis in self.data)
         terms = self.of_rows(*self.pieces(x, rows).values(), *data)
-        each = zip(terms, self.own, strict=True)
+        each = zip(terms, self.row_names, strict=True)
         row_sums = (sum_over_other_axes(name, term, axis, rows) for term, (name, axis) in each)
         return sum(row_sums, jnp.zeros(len(rows))), rest
 

@@ -27,7 +27,7 @@ ROUNDING = 32 * np.finfo(float).eps
 HALVINGS = 60
 
 
-class Data(NamedTuple):
+class SignedFeatures(NamedTuple):
     """Signed features of A agents, with the arrays that a Newton step derives from them.
 
     With labels y in {0, 1} folded into the features, (1 - 2 y) X, the objective is the sum of
@@ -43,19 +43,19 @@ class Data(NamedTuple):
     sizes: np.ndarray
 
     @classmethod
-    def from_signed(cls, signed: np.ndarray) -> Data:
+    def from_signed(cls, signed: np.ndarray) -> SignedFeatures:
         """Return the arrays that the steps need, computed from signed features (A, points, dim)."""
         products = (signed[..., :, None] * signed[..., None, :]).reshape(*signed.shape[:2], -1)
         sizes = np.linalg.norm(signed, axis=-1).sum(axis=-1)
         return cls(signed, np.ascontiguousarray(signed.swapaxes(1, 2)), products, sizes)
 
-    def part(self, index: Any) -> Data:
+    def part(self, index: Any) -> SignedFeatures:
         """Return the data of the agents that ``index`` selects."""
-        return Data(*(array[index] for array in self))
+        return SignedFeatures(*(array[index] for array in self))
 
 
 def minimize(
-    data: Data, curvature: np.ndarray, linear: np.ndarray, start: np.ndarray
+    data: SignedFeatures, curvature: np.ndarray, linear: np.ndarray, start: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the minimizers of A agents, (A, chains, dim), and their cost, (A, chains).
 
@@ -88,7 +88,7 @@ def minimize(
 
 
 def _take_newton_steps(
-    data: Data,
+    data: SignedFeatures,
     curvature: np.ndarray,
     b: np.ndarray,
     x: np.ndarray,
@@ -141,7 +141,7 @@ def _take_newton_steps(
 
 
 def _direction(
-    data: Data, shares: np.ndarray, curvature: np.ndarray, gradient: np.ndarray
+    data: SignedFeatures, shares: np.ndarray, curvature: np.ndarray, gradient: np.ndarray
 ) -> np.ndarray:
     """Return Newton directions H^-1 g, of Hessians H and gradients g, both of all problems."""
     dim = data.signed.shape[-1]

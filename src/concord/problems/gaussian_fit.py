@@ -72,7 +72,7 @@ def fit(problem: Problem, start: np.ndarray | float = 0.0) -> Fit:
         law = problem.posterior
         return Fit(law.mean, law.cov, problem.gram, problem.shift, law.mean)
     at = gradient_field(problem)
-    top, hessians = mode(at, problem.agents, np.full(problem.dim, start, dtype=float))
+    top, hessians = find_mode(at, problem.agents, np.full(problem.dim, start, dtype=float))
     cov = np.linalg.inv(hessians.sum(axis=0))
     for damping in (0.7, 0.2):
         settled_fit = _fit(at, top, cov, problem.agents, damping)
@@ -99,7 +99,7 @@ def gradient_field(problem: Problem) -> Field:
 
 
 @lru_cache(maxsize=16)
-def normals(count: int, dim: int) -> np.ndarray:
+def normal_points(count: int, dim: int) -> np.ndarray:
     """Return antithetic Sobol points with mean 0 and covariance I, (count, dim) or more rows."""
     from scipy import special, stats  # a second
 
@@ -118,7 +118,7 @@ def linearize(
     gram and shift, of the same shapes as cov and mean.
     """
     agents, dim = mean.shape[1:]
-    z = normals(points, dim)
+    z = normal_points(points, dim)
     root = np.linalg.cholesky(cov)
     x = mean[:, None] + np.einsum("vade,pe->vpad", root, z)
     with np.errstate(all="ignore"):
@@ -129,7 +129,7 @@ def linearize(
         return gram, np.matvec(gram, mean) - g.mean(axis=1)
 
 
-def mode(at: Field, agents: int, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def find_mode(at: Field, agents: int, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the posterior's mode (dim,), and the Hessians of the f_i there, (agents, dim, dim).
 
     Newton's method by the moduli of the Hessian's eigenvalues, so that it leads downhill; a step is
@@ -185,7 +185,7 @@ def weigh(
     add up to 1. Log densities are integrals of gradients along rays from the mean, by
     Gauss-Legendre quadrature. count: how many points, at least.
     """
-    at, z = gradient_field(problem), normals(count, problem.dim)
+    at, z = gradient_field(problem), normal_points(count, problem.dim)
     rays = wider * z @ np.linalg.cholesky(law.cov).T
     rise = np.zeros(len(z))
     for node, weight in zip(*np.polynomial.legendre.leggauss(8), strict=True):
@@ -258,11 +258,11 @@ def find_second_mode(
     the fit.
     """
     at, root = gradient_field(problem), np.linalg.cholesky(normal_fit.cov)
-    directions = normals(16, problem.dim)[:8]
+    directions = normal_points(16, problem.dim)[:8]
     directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
     for z in (length * z for length in far for z in directions):
         try:
-            other = mode(at, problem.agents, normal_fit.mean + root @ z)[0]
+            other = find_mode(at, problem.agents, normal_fit.mean + root @ z)[0]
         except ConcordError:
             continue
         if np.linalg.norm(np.linalg.solve(root, other - normal_fit.mode)) > 1:

@@ -13,32 +13,32 @@ from concord.problems.one_data_set import OneDataSet
 class TableProblem(OneDataSet):
     """A base class of problems whose gradients need a few numbers of each agent, not its points.
 
-    ``tables`` are these numbers, each (agents, ...). A subclass has ``slopes(x, *tables)``, the
-    gradients at x (..., dim) of the agents to which rows of the tables belong, and ``values(x,
-    *tables)``, their potentials (...).
+    ``tables`` are these numbers, each (agents, ...). A subclass has ``gradients_at(x, *tables)``,
+    the gradients at x (..., dim) of the agents to which rows of the tables belong, and
+    ``potentials_at(x, *tables)``, their potentials (...).
     """
 
     agents: int
     dim: int
     posterior = None
     tables: tuple[np.ndarray, ...]
-    slopes: Callable[..., np.ndarray]
-    values: Callable[..., np.ndarray]
+    gradients_at: Callable[..., np.ndarray]
+    potentials_at: Callable[..., np.ndarray]
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the gradient of every f_i at x_i, (chains, agents, dim)."""
-        return self.slopes(x, *self.tables)
+        return self.gradients_at(x, *self.tables)
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Return the gradients of chosen agents at their positions x, both (chains, few, dim).
 
         agents: their numbers, (chains, few), or (few,) where all chains choose the same.
         """
-        return self.slopes(x, *(table[agents] for table in self.tables))
+        return self.gradients_at(x, *(table[agents] for table in self.tables))
 
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i), shape (chains, agents)."""
-        return self.values(x, *self.tables)
+        return self.potentials_at(x, *self.tables)
 
 
 class HeterogeneousProblem(TableProblem):
@@ -57,11 +57,11 @@ class HeterogeneousProblem(TableProblem):
         self.agents, self.dim, self.reference = agents, len(law.mean), law
         self.tables = draw_tilts(agents, Gaussian(law.mean, law.cov), options, rng)
 
-    def values(self, x: np.ndarray, linear: np.ndarray, quadratic: np.ndarray) -> np.ndarray:
+    def potentials_at(self, x: np.ndarray, linear: np.ndarray, quadratic: np.ndarray) -> np.ndarray:
         """Return f(x) / N plus the tilts of given coefficients, for x (..., dim), (...)."""
         slope = linear + 0.5 * (quadratic @ x[..., None])[..., 0]
         return self.energy(x) / self.agents + (x * slope).sum(axis=-1)
 
-    def slopes(self, x: np.ndarray, linear: np.ndarray, quadratic: np.ndarray) -> np.ndarray:
+    def gradients_at(self, x: np.ndarray, linear: np.ndarray, quadratic: np.ndarray) -> np.ndarray:
         """Return the gradients of f / N plus the tilts of given coefficients, (..., dim)."""
         return self.force(x) / self.agents + linear + (quadratic @ x[..., None])[..., 0]

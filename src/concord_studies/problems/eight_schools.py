@@ -59,7 +59,7 @@ class Schools(TwoParameters, TableProblem):
     agents, dim = 8, 2
     tables = np.array(EFFECTS), np.array(ERRORS) ** 2
 
-    def values(self, x: np.ndarray, effects: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    def potentials_at(self, x: np.ndarray, effects: np.ndarray, squares: np.ndarray) -> np.ndarray:
         """Return the potentials at x (..., dim) of agents with the given table rows, (...)."""
         mu, log_tau = x[..., 0], x[..., 1]
         variance = squares + np.exp(2 * log_tau)
@@ -67,7 +67,7 @@ class Schools(TwoParameters, TableProblem):
         prior = mu**2 / (2 * SPREAD**2) + np.logaddexp(0, 2 * (log_tau - np.log(SPREAD))) - log_tau
         return likelihood + prior / self.agents
 
-    def slopes(self, x: np.ndarray, effects: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    def gradients_at(self, x: np.ndarray, effects: np.ndarray, squares: np.ndarray) -> np.ndarray:
         """Return the gradients at x (..., dim) of agents with the given table rows, (..., dim)."""
         mu, log_tau = x[..., 0], x[..., 1]
         between = np.exp(2 * log_tau)

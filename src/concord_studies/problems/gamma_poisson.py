@@ -121,11 +121,11 @@ class GammaPoisson(TableProblem):
         exposures = data.targets.sum(axis=1)[:, None] + params.rate / self.agents
         self.tables = exposures, data.features.sum(axis=1) + params.shape / self.agents
 
-    def values(self, x: np.ndarray, exposures: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    def potentials_at(self, x: np.ndarray, exposures: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Return the potentials at x (..., dim) of agents with the given table rows, (...)."""
         return (exposures * np.exp(x) - counts * x).sum(axis=-1)
 
-    def slopes(self, x: np.ndarray, exposures: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    def gradients_at(self, x: np.ndarray, exposures: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Return the gradients at x (..., dim) of agents with the given table rows, (..., dim)."""
         return exposures * np.exp(x) - counts
 

@@ -135,14 +135,14 @@ class UnknownNoise(TableProblem):
             data.counts / 2 + share * (params.shape + self.coefficients / 2),
         )
 
-    def values(self, x: np.ndarray, *tables: np.ndarray) -> np.ndarray:
+    def potentials_at(self, x: np.ndarray, *tables: np.ndarray) -> np.ndarray:
         """Return the potentials at x (..., dim) of agents with the given table rows, (...)."""
         gram, cross, square, weight = tables
         beta, eta = x[..., :-1], x[..., -1]
         fitted = (gram @ beta[..., None])[..., 0] - 2 * cross
         return weight * eta + np.exp(-eta) / 2 * ((beta * fitted).sum(axis=-1) + square)
 
-    def slopes(self, x: np.ndarray, *tables: np.ndarray) -> np.ndarray:
+    def gradients_at(self, x: np.ndarray, *tables: np.ndarray) -> np.ndarray:
         """Return the gradients at x (..., dim) of agents with the given table rows, (..., dim)."""
         gram, cross, square, weight = tables
         beta, precision = x[..., :-1], np.exp(-x[..., -1:])

@@ -1,13 +1,14 @@
 """Several steps in one compiled call: the numbers of the plain steps, with the same counts."""
 
-import importlib.util
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import everything
 from concord import fast
 from concord.arguments import ChosenSampler
 from concord.chains import Labels, sample_chains
@@ -17,18 +18,16 @@ from concord.networks.construction import network as network_of
 from concord.networks.network import Network
 from concord.options import build
 from concord.problems import quadratic_problem
+from concord.problems.from_options import from_options
 from concord.problems.kinds import tied_mixture
 from concord.record import ChainDivergence, Record
 from concord.samplers import de_sgld
 from concord.sampling.initial import Law
-from concord.sampling.partition import Partition
 from concord.sampling.schedules import Schedule
 from concord.streams import generator
 
-HAS_NUMBA = importlib.util.find_spec("numba") is not None
-numba = pytest.mark.skipif(not HAS_NUMBA, reason="numba is not installed")
+numba = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
 ROOT = Path(__file__).parents[3]
-IN_TURN = ROOT / "config/papers/parayil2020/plugins/samplers/d_ula_in_turn.py"
 FALLING = {"kind": "power", "a": 0.02, "b": 5, "exponent": 0.55}
 STEP = {"step_size": FALLING}
 FUSED = {**STEP, "fusion": {"kind": "power", "a": 0.4, "b": 5, "exponent": 0.05}}
@@ -43,17 +42,12 @@ def quadratic(agents: int, dim: int) -> quadratic_problem.QuadraticProblem:
 
 
 def mixture(agents: int, **options) -> tied_mixture.TiedMixture | tied_mixture.TiedMixtures:
-    params = build(tied_mixture.Params, {"points": 23, **options}, "problem")
-    equal = Partition.parse({"kind": "equal"}, "problem")
-    return tied_mixture.build(params, agents, equal, lambda what: generator(1, what), Path())
+    return from_options(tied_mixture)(agents, **{"points": 23, **options})
 
 
 def sampler_of(kind: str, **options) -> ChosenSampler:
     if kind == "d_ula_in_turn":
-        where = importlib.util.spec_from_file_location(kind, IN_TURN)
-        module = importlib.util.module_from_spec(where)
-        where.loader.exec_module(module)
-        return build(module.DULAInTurn, options, "sampler")
+        return build(everything.kind("samplers", kind), options, "sampler")
     return ChosenSampler.parse({"kind": kind, **options}, "sampler").params
 
 
@@ -80,15 +74,15 @@ def traces(sampler, problem, chains=4, graph="ring", network=None, iterations=60
     return sample(sampler), sample(compiled), plain
 
 
-def check(expected, found) -> None:
-    assert found.variables.keys() == expected.variables.keys()
+def check(expected, trace) -> None:
+    assert trace.variables.keys() == expected.variables.keys()
     for name, (axes, values) in expected.variables.items():
-        assert found.variables[name][0] == axes, name
+        assert trace.variables[name][0] == axes, name
         if name in ("x", "x_average", "consensus_error"):
-            np.testing.assert_allclose(found[name], values, rtol=1e-10, atol=1e-12)
+            np.testing.assert_allclose(trace[name], values, rtol=1e-10, atol=1e-12)
         else:
-            np.testing.assert_array_equal(found[name], values, err_msg=name)
-            assert found[name].dtype == values.dtype, name
+            np.testing.assert_array_equal(trace[name], values, err_msg=name)
+            assert trace[name].dtype == values.dtype, name
 
 
 PROBLEMS = {
@@ -119,9 +113,9 @@ SAMPLERS = {
 def test_chains_are_those_of_plain_steps(sampler: str, problem: str) -> None:
     kind, options = SAMPLERS[sampler]
     posterior = PROBLEMS[problem](1 if kind == "c_ula" else 5)
-    found = traces(sampler_of(kind, **options), posterior)
-    check(*found[:2])
-    assert not [k for k in found[2] if k < 56]  # and three to the end, too few
+    outcome = traces(sampler_of(kind, **options), posterior)
+    check(*outcome[:2])
+    assert not [k for k in outcome[2] if k < 56]  # and three to the end, too few
 
 
 @numba
@@ -129,9 +123,9 @@ def test_chains_are_those_of_plain_steps(sampler: str, problem: str) -> None:
 def test_blocks_of_chains_and_chosen_iterations_are_those_of_plain_steps(kind: str) -> None:
     record = Record(at=(0, 1, 9, 10, 30), probes=("consensus_error",))
     problem = mixture(5, data_sets=3, points=20)
-    found = traces(sampler_of(kind, **STEP), problem, 120, record=record)
-    check(*found[:2])
-    assert sorted(set(found[2])) == [0, 9]
+    outcome = traces(sampler_of(kind, **STEP), problem, 120, record=record)
+    check(*outcome[:2])
+    assert sorted(set(outcome[2])) == [0, 9]
 
 
 GROWING = {
@@ -148,16 +142,16 @@ GROWING = {
 @pytest.mark.parametrize("problem", ["quadratic 2", "mixture"])
 def test_chains_diverge_at_the_iteration_of_plain_steps(sampler: str, problem: str) -> None:
     kind, options = GROWING[sampler]
-    own, posterior = sampler_of(kind, **options), PROBLEMS[problem](1 if kind == "c_ula" else 5)
+    chosen, posterior = sampler_of(kind, **options), PROBLEMS[problem](1 if kind == "c_ula" else 5)
     options = {"record": Record(every=50), "iterations": 300}
-    expected, found, plain = traces(own, posterior, **options)
-    np.testing.assert_array_equal(found["diverged_at"], expected["diverged_at"])
-    assert (found["diverged_at"] % 50 > 0).any()
-    for name in {"unicasts", "broadcasts", "gradients", "activations"} & found.variables.keys():
-        np.testing.assert_array_equal(found[name], expected[name])
+    expected, compiled, plain = traces(chosen, posterior, **options)
+    np.testing.assert_array_equal(compiled["diverged_at"], expected["diverged_at"])
+    assert (compiled["diverged_at"] % 50 > 0).any()
+    for name in {"unicasts", "broadcasts", "gradients", "activations"} & compiled.variables.keys():
+        np.testing.assert_array_equal(compiled[name], expected[name])
     assert len(plain) < 30
     with pytest.raises(ChainDivergence):
-        traces(own, posterior, strict=True, **options)
+        traces(chosen, posterior, strict=True, **options)
 
 
 class Slower(de_sgld.DESGLD):
@@ -209,10 +203,10 @@ def test_steps_are_plain_where_they_are_not_compiled(what: str) -> None:
     options = {name: make() for name, make in UNSUITED[what].items()}
     sampler = options.pop("sampler", None) or sampler_of("de_sgld", **STEP)
     problem = options.pop("problem", None) or mixture(5)
-    expected, found, plain = traces(sampler, problem, iterations=21, **options)
+    expected, compiled, plain = traces(sampler, problem, iterations=21, **options)
     assert plain == list(range(21)) * (len(plain) // 21) and plain
     for name, (_, values) in expected.variables.items():
-        np.testing.assert_array_equal(found[name], values)
+        np.testing.assert_array_equal(compiled[name], values)
 
 
 @numba
@@ -221,11 +215,11 @@ def test_bytes_are_those_of_plain_steps(sampler: str) -> None:
     kind, options = SAMPLERS[sampler]
     problem = quadratic(1 if kind == "c_ula" else 5, 2)
     one, sent = sampler_of(kind, **options), []
-    for own in (one, fast.compile_steps(one, 10**9, (1, 1, 1))):
+    for each in (one, fast.compile_steps(one, 10**9, (1, 1, 1))):
         x0 = np.ones((3, problem.agents, 2))
         network = network_of("ring" if problem.agents > 1 else "no_edges", problem.agents)
         network = network.start(x0)
-        run(own, problem, network, x0, 40, generator(1, "noise"), [], lambda: 40)
+        run(each, problem, network, x0, 40, generator(1, "noise"), [], lambda: 40)
         sent.append(network.copied_bytes)
     np.testing.assert_array_equal(*sent)
 

@@ -14,26 +14,14 @@ from concord.networks.network import Network
 
 @dataclass
 class Law:
-    """An update: of the step, how blocks beside x start, and what is sent and received.
+    """Updates that a step chooses from, how blocks beside x start, and the updates' chances.
 
-    received: what a step makes of vectors beyond those sent, by ways. sent, shift: what is sent, of
-    the state; None: the positions. late: what a step makes of vectors received before beyond these.
+    starts: for each block its matrix of x0, and its covariance.
     """
 
-    step: Affine
-    starts: tuple[tuple[np.ndarray, np.ndarray], ...] = ()  # matrix of x0 and covariance
-    received: np.ndarray | None = None
-    sent: np.ndarray | None = None
-    shift: np.ndarray | None = None
-    late: np.ndarray | None = None
-
-
-@dataclass
-class Chosen:
-    """Updates that a step chooses from, with their chances."""
-
-    probability: np.ndarray
     steps: list[Affine]
+    starts: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
+    probability: Any = (1.0,)
 
 
 def compose(*stages: Affine) -> Affine:
@@ -49,7 +37,7 @@ def in_place(stage: Affine, agents: int, dim: int) -> Affine:
     """Return ``stage`` with the agents' positions updated one after another (Gauss-Seidel).
 
     With K the part of the positions' matrix below the block diagonal, x' = K x' + (A - K) s + c + B
-    w + G xi, so everything is multiplied by (I - K)^-1.
+    w, so everything is multiplied by (I - K)^-1.
     """
     size = agents * dim
     agent = np.arange(size) // dim
@@ -61,11 +49,7 @@ def in_place(stage: Affine, agents: int, dim: int) -> Affine:
     offset[:size] = inverse @ offset[:size]
     noise[:size] = inverse @ noise[:size]
     noise[:, :size] = noise[:, :size] @ inverse.T
-    gain = stage.gradient_gain
-    if gain is not None:
-        gain = gain.copy()
-        gain[:size] = inverse @ gain[:size]
-    return Affine(matrix, offset, noise, gain)
+    return Affine(matrix, offset, noise)
 
 
 class Pieces:
@@ -79,18 +63,9 @@ class Pieces:
         self.graph = network.graph
         if weights is not None:
             self.mix = self.wide(dense(network.matrix(weights)))
-            self.received = self.inbox(dense(network.matrix(weights)))
 
     def wide(self, matrix: np.ndarray) -> np.ndarray:
         return np.kron(matrix, np.eye(self.dim))
-
-    def inbox(self, matrix: np.ndarray) -> np.ndarray:
-        """Return what a matrix makes of vectors by ways, (S, ways * dim)."""
-        receivers, senders = self.graph.receivers, self.graph.senders
-        ways = np.arange(len(senders))
-        inbox = np.zeros((self.agents, len(ways)))
-        inbox[receivers, ways] = matrix[receivers, senders]
-        return self.wide(inbox)
 
 
 def dense(matrix: Any) -> np.ndarray:
@@ -100,10 +75,10 @@ def dense(matrix: Any) -> np.ndarray:
 def de_sgld(s: Any, k: int, problem: Any, network: Network) -> Law:
     """Eq. (3.3) of gurbuzbalaban2021 with gradient gram x - shift, W acting on whole agents."""
     p, eta = Pieces(problem, network, s.weights), s.step_size(k)
-    stage = Affine(p.mix - eta * p.gram, eta * p.shift, 2 * eta * p.identity, -eta * p.identity)
+    stage = Affine(p.mix - eta * p.gram, eta * p.shift, 2 * eta * p.identity)
     if network.order == "in_place":
         stage = in_place(stage, p.agents, p.dim)
-    return Law(stage, received=p.received)
+    return Law([stage])
 
 
 def de_sghmc(s: Any, k: int, problem: Any, network: Network) -> Law:
@@ -113,14 +88,12 @@ def de_sghmc(s: Any, k: int, problem: Any, network: Network) -> Law:
         np.block([[p.identity, p.zero], [-eta * p.gram, (1 - eta * gamma) * p.identity]]),
         np.concatenate([p.rest, eta * p.shift]),
         np.block([[p.zero, p.zero], [p.zero, 2 * gamma * eta * p.identity]]),
-        np.concatenate([p.zero, -eta * p.identity]),
     )
     positions = linear(np.block([[p.mix, eta * p.identity], [p.zero, p.identity]]))
     if network.order == "in_place":
         positions = in_place(positions, p.agents, p.dim)
     start = p.zero, s.initial_velocity_sd**2 * p.identity
-    received = np.concatenate([p.received, np.zeros_like(p.received)])
-    return Law(compose(velocities, positions), (start,), received)
+    return Law([compose(velocities, positions)], (start,))
 
 
 def d_ula(s: Any, k: int, problem: Any, network: Network) -> Law:
@@ -133,23 +106,16 @@ def d_ula(s: Any, k: int, problem: Any, network: Network) -> Law:
         p.identity - beta * p.wide(laplacian) - gain * p.gram,
         gain * p.shift,
         2 * alpha * variance * p.identity,
-        -gain * p.identity,
     )
     if network.order == "in_place":
         stage = in_place(stage, p.agents, p.dim)
-    return Law(stage, received=-beta * p.inbox(laplacian))
+    return Law([stage])
 
 
 def c_ula(s: Any, k: int, problem: Any, network: Network) -> Law:
     p, alpha = Pieces(problem, network), s.step_size(k)
-    return Law(
-        Affine(
-            p.identity - alpha * p.gram,
-            alpha * p.shift,
-            2 * alpha * p.identity,
-            -alpha * p.identity,
-        )
-    )
+    step = Affine(p.identity - alpha * p.gram, alpha * p.shift, 2 * alpha * p.identity)
+    return Law([step])
 
 
 def extra_sgld(s: Any, k: int, problem: Any, network: Network) -> Law:
@@ -159,9 +125,8 @@ def extra_sgld(s: Any, k: int, problem: Any, network: Network) -> Law:
         np.block([[p.mix - eta * p.gram, -p.identity], [apart, p.identity]]),
         np.concatenate([eta * p.shift, p.rest]),
         np.block([[2 * eta * p.identity, p.zero], [p.zero, p.zero]]),
-        np.concatenate([-eta * p.identity, p.zero]),
     )
-    return Law(step, ((p.zero, p.zero),), np.concatenate([p.received, -s.h * p.received]))
+    return Law([step], ((p.zero, p.zero),))
 
 
 def diging_sgld(s: Any, k: int, problem: Any, network: Network) -> Law:
@@ -171,11 +136,8 @@ def diging_sgld(s: Any, k: int, problem: Any, network: Network) -> Law:
         np.block([[p.mix - eta * p.gram, -eta * p.identity], [apart @ p.gram, p.mix]]),
         np.concatenate([eta * p.shift, -apart @ p.shift]),
         np.block([[2 * eta * p.identity, p.zero], [p.zero, p.zero]]),
-        np.concatenate([-eta * p.identity, apart]),
     )
-    received = np.kron(np.eye(2), p.received)
-    sent = np.block([[p.identity, p.zero], [p.gram, p.identity]])
-    return Law(step, ((p.zero, p.zero),), received, sent, np.concatenate([p.rest, -p.shift]))
+    return Law([step], ((p.zero, p.zero),))
 
 
 def admm(s: Any, k: int, problem: Any, network: Network) -> Law:
@@ -191,19 +153,7 @@ def admm(s: Any, k: int, problem: Any, network: Network) -> Law:
         np.block([[kick @ kick.T, p.zero], [p.zero, p.zero]]),
     )
     dual = linear(np.block([[p.identity, p.zero], [p.wide(dense(graph.laplacian)), p.identity]]))
-    inbox = p.inbox(dense(graph.adjacency))
-    pulled = np.concatenate([rho * solve @ inbox, np.zeros_like(inbox)])
-    size = len(p.shift)
-    late = np.concatenate([dual.matrix @ pulled, pulled[:size]])
-    received = np.concatenate([np.zeros_like(inbox), -inbox])
-    return Law(
-        compose(primal, dual),
-        ((p.zero, p.zero),),
-        received,
-        primal.matrix[:size],
-        primal.offset[:size],
-        late,
-    )
+    return Law([compose(primal, dual)], ((p.zero, p.zero),))
 
 
 def push_sum_sgld(s: Any, k: int, problem: Any, network: Network) -> Law:
@@ -212,14 +162,8 @@ def push_sum_sgld(s: Any, k: int, problem: Any, network: Network) -> Law:
     weights = dense(network.matrix("column_stochastic"))
     old = np.linalg.matrix_power(weights, k) @ np.ones(p.agents)
     old, new = (np.repeat(y, p.dim) for y in (old, weights @ old))
-    return Law(
-        Affine(
-            (p.wide(weights) * old - eta * p.gram) / new[:, None],
-            eta * p.shift / new,
-            np.diag(2 * eta / new**2),
-            -eta * np.diag(1 / new),
-        )
-    )
+    matrix = (p.wide(weights) * old - eta * p.gram) / new[:, None]
+    return Law([Affine(matrix, eta * p.shift / new, np.diag(2 * eta / new**2))])
 
 
 def dg_lmc(s: Any, k: int, problem: Any, network: Network) -> Law:
@@ -237,12 +181,12 @@ def dg_lmc(s: Any, k: int, problem: Any, network: Network) -> Law:
         np.zeros(2 * agents * dim),
         np.block([[np.kron(np.ones((agents, agents)), theta), p.zero], [p.zero, p.zero]]),
     )
-    own = Affine(
+    agent_step = Affine(
         np.block([[p.identity, p.zero], [gamma * pull, p.identity - gamma * own_precision]]),
         np.concatenate([p.rest, gamma * shift]),
         np.block([[p.zero, p.zero], [p.zero, 2 * gamma * np.kron(np.eye(agents), metric)]]),
     )
-    return Law(compose(*[own] * s.local_steps, server), ((p.identity, p.zero),))
+    return Law([compose(*[agent_step] * s.local_steps, server)], ((p.identity, p.zero),))
 
 
 def graph_gibbs(s: Any, k: int, problem: Any, network: Network) -> Law:
@@ -253,10 +197,12 @@ def graph_gibbs(s: Any, k: int, problem: Any, network: Network) -> Law:
     def turns(matrix: np.ndarray, offset: np.ndarray, noise: np.ndarray) -> Affine:
         stages = []
         for color in greedy_colors(graph):
-            own = np.repeat(color, p.dim)[:, None]
+            moves = np.repeat(color, p.dim)[:, None]
             stages.append(
                 Affine(
-                    np.where(own, matrix, np.eye(size)), own[:, 0] * offset, noise * (own & own.T)
+                    np.where(moves, matrix, np.eye(size)),
+                    moves[:, 0] * offset,
+                    noise * (moves & moves.T),
                 )
             )
         return compose(*stages)
@@ -264,10 +210,10 @@ def graph_gibbs(s: Any, k: int, problem: Any, network: Network) -> Law:
     if s.step_size is None:
         degrees = np.repeat(graph.degrees, p.dim)
         cov = np.linalg.inv(p.gram + tie * np.diag(degrees))
-        return Law(turns(tie * cov @ p.wide(dense(graph.adjacency)), cov @ p.shift, cov))
+        return Law([turns(tie * cov @ p.wide(dense(graph.adjacency)), cov @ p.shift, cov)])
     gamma = s.step_size(k)
     precision = p.gram + tie * p.wide(dense(graph.laplacian))
-    return Law(turns(p.identity - gamma * precision, gamma * p.shift, 2 * gamma * p.identity))
+    return Law([turns(p.identity - gamma * precision, gamma * p.shift, 2 * gamma * p.identity)])
 
 
 def greedy_colors(graph: Graph) -> list[np.ndarray]:
@@ -283,13 +229,13 @@ def greedy_colors(graph: Graph) -> list[np.ndarray]:
 def _local_stages(s: Any, k: int, problem: Any, network: Network) -> tuple[Affine, ...]:
     """Return a renewal, the local steps and an average, of (x, control) or of x alone."""
     p, gamma = Pieces(problem, network, s.weights), s.step_size(k)
-    kept = len(p.shift) * (1 + (s.renewal is not None))
+    size = len(p.shift) * (1 + (s.renewal is not None))
     shares = p.wide(np.full((p.agents, p.agents), s.common_noise / p.agents))
     shares += (1 - s.common_noise) * p.identity
 
     def stage(matrix: list[list[np.ndarray]], offset: np.ndarray, noise: np.ndarray) -> Affine:
         whole = np.block([[noise, p.zero], [p.zero, p.zero]])
-        return Affine(np.block(matrix)[:kept, :kept], offset[:kept], whole[:kept, :kept])
+        return Affine(np.block(matrix)[:size, :size], offset[:size], whole[:size, :size])
 
     apart = p.mix - p.identity
     renewal = stage(
@@ -302,40 +248,31 @@ def _local_stages(s: Any, k: int, problem: Any, network: Network) -> tuple[Affin
         np.concatenate([gamma * p.shift, p.rest]),
         2 * gamma * shares,
     )
-    average = linear(np.block([[p.mix, p.zero], [p.zero, p.identity]])[:kept, :kept])
+    average = linear(np.block([[p.mix, p.zero], [p.zero, p.identity]])[:size, :size])
     return renewal, compose(*[local] * s.period), average
 
 
-def local_sgld(s: Any, k: int, problem: Any, network: Network) -> Law | Chosen:
+def local_sgld(s: Any, k: int, problem: Any, network: Network) -> Law:
     """Perhaps a renewal, then local steps, then perhaps an average."""
     p, reduced = Pieces(problem, network, s.weights), s.renewal is not None
     renewal, local, average = _local_stages(s, k, problem, network)
-    if s.communication < 1 or (s.renewal or 1) < 1:
-        renewed = 1.0 if k == 0 or not reduced else s.renewal
-        found = [
-            (q * c, compose(*[renewal] * (new and reduced), local, *mixed))
-            for q, new in ((renewed, True), (1 - renewed, False))
-            for c, mixed in ((s.communication, [average]), (1 - s.communication, []))
-            if q * c > 0
-        ]
-        return Chosen(np.array([c for c, _ in found]), [step for _, step in found])
-    before = compose(*[renewal] * reduced, local)
-    step = compose(before, average)
-    if s.period == 1 and not reduced:
-        gain = -s.step_size(k) * average.matrix
-        step = Affine(step.matrix, step.offset, step.noise, gain)
+    renewed = 1.0 if k == 0 or not reduced else s.renewal
+    outcomes = [
+        (q * c, compose(*[renewal] * (new and reduced), local, *mixed))
+        for q, new in ((renewed, True), (1 - renewed, False))
+        for c, mixed in ((s.communication, [average]), (1 - s.communication, []))
+        if q * c > 0
+    ]
     starts = ((p.zero, p.zero),) * reduced
-    if reduced:
-        return Law(step, starts)
-    return Law(step, starts, p.received, before.matrix, before.offset)
+    return Law([step for _, step in outcomes], starts, [c for c, _ in outcomes])
 
 
-def gossip_ula(s: Any, k: int, problem: Any, network: Network) -> Chosen:
+def gossip_ula(s: Any, k: int, problem: Any, network: Network) -> Law:
     """One update per edge, the pairs that gossip."""
     p, graph = Pieces(problem, network), network.graph
     alpha, beta = s.step_size(k), s.fusion(k) * (s.communication != "never")
     inverse = 1 / graph.degrees
-    active = (1 + np.array([inverse[near].sum() for near in graph.neighbors])) / p.agents
+    active = (1 + np.array([inverse[neighbors].sum() for neighbors in graph.neighbors])) / p.agents
     weights = p.agents / ({"half": 2, "whole": 1}[s.drift] * active)
     steps = []
     for edge in graph.edges:
@@ -347,10 +284,10 @@ def gossip_ula(s: Any, k: int, problem: Any, network: Network) -> Chosen:
         noise = alpha * p.agents**2 * p.wide(np.diag(pair))
         fusion = p.wide(beta * np.outer(apart, apart))
         steps.append(Affine(p.identity - fusion - gain @ p.gram, gain @ p.shift, noise))
-    return Chosen(inverse[graph.edges].sum(axis=1) / p.agents, steps)
+    return Law(steps, probability=inverse[graph.edges].sum(axis=1) / p.agents)
 
 
-def fsgld(s: Any, k: int, problem: Any, network: Network) -> Chosen:
+def fsgld(s: Any, k: int, problem: Any, network: Network) -> Law:
     """One update per agent."""
     agents, dim, gamma = problem.agents, problem.dim, s.step_size(k)
     gram, shift = agents * problem.gram, agents * problem.shift
@@ -359,8 +296,8 @@ def fsgld(s: Any, k: int, problem: Any, network: Network) -> Chosen:
         shift = np.repeat(problem.shift.sum(axis=0)[None], agents, axis=0)
     first, everybody = np.eye(agents)[:1], np.ones((agents, 1))
     steps = []
-    for own, aim in zip(gram, shift, strict=True):
-        once = Affine(np.eye(dim) - gamma * own, gamma * aim, 2 * gamma * np.eye(dim))
+    for curvature, aim in zip(gram, shift, strict=True):
+        once = Affine(np.eye(dim) - gamma * curvature, gamma * aim, 2 * gamma * np.eye(dim))
         one = compose(*[once] * s.local_steps)
         steps.append(
             Affine(
@@ -369,10 +306,10 @@ def fsgld(s: Any, k: int, problem: Any, network: Network) -> Chosen:
                 np.kron(everybody @ everybody.T, one.noise),
             )
         )
-    return Chosen(np.full(agents, 1 / agents), steps)
+    return Law(steps, probability=np.full(agents, 1 / agents))
 
 
-LAWS: dict[str, Callable[[Any, int, Any, Network], Law | Chosen]] = {
+LAWS: dict[str, Callable[[Any, int, Any, Network], Law]] = {
     law.__name__: law
     for law in (
         de_sgld, de_sghmc, d_ula, c_ula, extra_sgld, diging_sgld, admm, push_sum_sgld, dg_lmc,

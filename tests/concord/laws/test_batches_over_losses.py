@@ -32,8 +32,8 @@ def test_constant_errors_of_versions_are_in_their_laws_wherever_vectors_arrive()
     errors = Batches(batch_size=2), np.broadcast_to([[9.0, 3.0], [3.0, 4.0]], (4, 2, 2))
     args = [DIGingSGLD(Schedule(0.02))], [PROBLEM]
     lossy, perfect, full = (
-        laws_of_versions(*args, network, (0.0, 1.0), errors=given).marginals_at([20]).cov
-        for network, given in (
+        laws_of_versions(*args, network, (0.0, 1.0), errors=batch_errors).marginals_at([20]).cov
+        for network, batch_errors in (
             (ALL_UP, errors),
             (concord.network("ring", 4), errors),
             (ALL_UP, None),

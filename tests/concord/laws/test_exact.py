@@ -271,19 +271,19 @@ def test_powers_are_taken_only_where_every_update_is_the_same(monkeypatch) -> No
 
 @pytest.mark.parametrize("iterations", [10**6, 10**6 + 1])
 def test_a_law_of_a_million_iterations_takes_no_million_steps(monkeypatch, iterations) -> None:
-    taken = []
+    calls = []
     problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]]], b=[[1.0], [0.0]])
     of = exact.Affine.apply
-    monkeypatch.setattr(exact.Affine, "apply", lambda *given: taken.append(1) or of(*given))
+    monkeypatch.setattr(exact.Affine, "apply", lambda *args: calls.append(1) or of(*args))
     law = concord.law(
         *("de_sgld", problem, "complete"),
         iterations=iterations,
         record={"at": [iterations]},
         step_size=0.1,
     )
-    assert len(taken) < 50
-    known = concord.law(
+    assert len(calls) < 50
+    expected = concord.law(
         "de_sgld", problem, "complete", iterations=2000, record={"at": [2000]}, step_size=0.1
     )
-    assert len(taken) > 2000
-    assert np.allclose(law.cov, known.cov, rtol=1e-12) and np.allclose(law.mean, known.mean)
+    assert len(calls) > 2000
+    assert np.allclose(law.cov, expected.cov, rtol=1e-12) and np.allclose(law.mean, expected.mean)

@@ -111,8 +111,8 @@ def read(
     return chosen.params, problem, network, StepReader(chosen.params, problem, network, batches)
 
 
-def same(got: Any, wanted: Any) -> None:
-    np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-13)
+def same(got: Any, expected: Any) -> None:
+    np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize(("kind", "options", "topology"), CASES)
@@ -123,18 +123,16 @@ def test_a_step_is_that_of_the_papers_matrices(
     sampler, problem, network, reader = read(kind, options, topology)
     law = matrices.LAWS[kind](sampler, k, problem, network)
     choices = reader.read_step(k).choices
-    steps = law.steps if isinstance(law, matrices.Chosen) else [law.step]
-    same(choices.probability, law.probability if isinstance(law, matrices.Chosen) else [1.0])
+    same(choices.probability, law.probability)
     for part in ("matrix", "offset", "noise"):
-        same(getattr(choices, part), [getattr(step, part) for step in steps])
+        same(getattr(choices, part), [getattr(step, part) for step in law.steps])
     size = problem.agents * problem.dim
-    if isinstance(law, matrices.Law):
-        starts = ((np.eye(size), np.zeros((size, size))), *law.starts)
-        same(reader.start.matrix, np.concatenate([matrix for matrix, _ in starts]))
-        for number, (_, cov) in enumerate(starts):
-            block = slice(number * size, (number + 1) * size)
-            same(reader.start.noise[block, block], cov)
-        assert not reader.start.offset.any()
+    starts = ((np.eye(size), np.zeros((size, size))), *law.starts)
+    same(reader.start.matrix, np.concatenate([matrix for matrix, _ in starts]))
+    for number, (_, cov) in enumerate(starts):
+        block = slice(number * size, (number + 1) * size)
+        same(reader.start.noise[block, block], cov)
+    assert not reader.start.offset.any()
 
 
 LOSSY = [
@@ -146,29 +144,6 @@ LOSSY = [
     ("local_sgld", {"step_size": POWER, "period": 2}),
     ("admm", {"penalty": 0.7}),
 ]
-
-
-@pytest.mark.parametrize(("kind", "options"), LOSSY)
-@pytest.mark.parametrize("k", [0, 4])
-def test_what_is_sent_and_heard_is_that_of_the_papers_matrices(
-    kind: str, options: dict[str, Any], k: int
-) -> None:
-    loss = {"loss": LOSS, "on_loss": "reuse_last"}
-    sampler, problem, network, reader = read(kind, options, "star", **loss)
-    law = matrices.LAWS[kind](sampler, k, problem, network)
-    assert isinstance(law, matrices.Law) and law.received is not None
-    got = reader.read_step(k).loss_effect
-    assert got is not None
-    size = len(law.step.offset)
-    for part in ("matrix", "offset", "noise"):
-        same(getattr(reader.read_step(k).update, part), getattr(law.step, part))
-    same(got.difference_gain, law.received)
-    lanes = law.received.shape[1] // (len(network.graph.senders) * problem.dim)
-    sent = np.eye(lanes * problem.agents * problem.dim, size) if law.sent is None else law.sent
-    same(got.sent_matrix, sent)
-    same(got.sent_offset, np.zeros(len(sent)) if law.shift is None else law.shift)
-    same(got.memory_gain, np.zeros_like(got.memory_gain) if law.late is None else law.late)
-    same(got.noise[:size] @ got.noise[:size].T, law.step.noise)
 
 
 class Enumerated:
@@ -228,16 +203,16 @@ def test_moments_are_averages_over_all_that_may_get_lost(
     )
     reader = StepReader(chosen, problem, network)
     law = over_losses(network, reader, start_mean[:, None], start_sd)
-    seen = law.marginals_at([1, 2])
+    marginals = law.marginals_at([1, 2])
     for place, state in enumerate(states[1:]):
         got = state.x[..., 0].reshape(len(bits), len(units), 3)
         mean = weight @ got[:, 0]
         apart = got[:, 1:] - got[:, :1]
         cov = np.einsum("m,mui,muj->ij", weight, apart, apart)
         cov += np.einsum("m,mi,mj->ij", weight, got[:, 0], got[:, 0]) - np.outer(mean, mean)
-        same(seen.mean[place, 0, :, 0], mean)
-        same(seen.cov[place, 0, :, 0, 0], np.diag(cov))
-        same(seen.average_cov[place, 0], cov.mean())
+        same(marginals.mean[place, 0, :, 0], mean)
+        same(marginals.cov[place, 0, :, 0, 0], np.diag(cov))
+        same(marginals.average_cov[place, 0], cov.mean())
     assert chains == len(x0)
 
 
@@ -272,9 +247,9 @@ class Triggered(Sampler):
     def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
         x = state.x
         far = np.abs(x).max(axis=-1, keepdims=True) > self.threshold
-        told = np.where(far, x, 0.9 * x)
+        sent = np.where(far, x, 0.9 * x)
         noise = langevin_noise(rng, 0.01, x)
-        return Positions(network.mix("metropolis", told) - 0.01 * problem.gradient(x) + noise)
+        return Positions(network.mix("metropolis", sent) - 0.01 * problem.gradient(x) + noise)
 
 
 @pytest.mark.parametrize("threshold", [1e-4, 1e-2, 1.0, 100.0, 1e4])
@@ -302,8 +277,8 @@ def test_a_step_that_looks_at_the_iteration_is_read_again(period: int) -> None:
     alone, mixing = np.eye(10), np.kron(matrices.dense(network.matrix("metropolis")), np.eye(2))
     gram = exact.block_diagonal(problem.gram)
     for k in (0, 1, period - 1, period, period + 1, 3 * period):
-        wanted = (alone if k % period else mixing) @ (np.eye(10) - 0.1 * gram)
-        same(reader.read_step(k).update.matrix, wanted)
+        expected = (alone if k % period else mixing) @ (np.eye(10) - 0.1 * gram)
+        same(reader.read_step(k).update.matrix, expected)
     assert reader.read_step(1) is reader.read_step(period + 1)
 
 

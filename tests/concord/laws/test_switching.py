@@ -39,8 +39,8 @@ def test_the_limit_of_a_scalar_by_hand() -> None:
 def test_one_choice_is_an_affine_update() -> None:
     one = two_by_two(1, 1)
     law = exact.stationary(exact.Affine(one.matrix[0], one.offset[0], one.noise[0]))
-    for found, expected in zip(one.stationary(), law, strict=True):
-        assert np.allclose(found, expected, rtol=1e-9)
+    for part, expected in zip(one.stationary(), law, strict=True):
+        assert np.allclose(part, expected, rtol=1e-9)
     assert one.radius() == pytest.approx(exact.spectral_radius(one.matrix[0]))
 
 
@@ -49,8 +49,8 @@ def test_the_limit_is_that_of_the_recursion() -> None:
     law = np.array([5.0, -3.0]), 4 * np.eye(2)
     for _ in range(300):
         law = choices.apply(*law)
-    for found, expected in zip(choices.stationary(), law, strict=True):
-        assert np.allclose(found, expected, rtol=1e-9)
+    for part, expected in zip(choices.stationary(), law, strict=True):
+        assert np.allclose(part, expected, rtol=1e-9)
 
 
 def test_moments_of_a_simulation() -> None:

@@ -8,7 +8,7 @@ from concord.problems.from_options import from_options
 from concord.problems.kinds import gaussian
 
 
-def made(agents=5, **options):
+def build(agents=5, **options):
     return from_options(gaussian)(agents, **options)
 
 
@@ -22,8 +22,8 @@ def test_the_dial_leaves_the_posterior_where_it_is(dial, condition, dim, agents)
     """In posterior standard deviations, to 1e-12: agents' potentials add up to f."""
     zeta, eta = dial
     options = {"condition": condition, "dim": dim}
-    plain = made(2, **options)
-    problem = made(agents, heterogeneity=zeta, curvature_heterogeneity=eta, **options)
+    plain = build(2, **options)
+    problem = build(agents, heterogeneity=zeta, curvature_heterogeneity=eta, **options)
     law = problem.posterior
     np.testing.assert_array_equal(law.mean, plain.posterior.mean)
     np.testing.assert_array_equal(law.cov, plain.posterior.cov)
@@ -35,34 +35,34 @@ def test_the_dial_leaves_the_posterior_where_it_is(dial, condition, dim, agents)
 
 
 def test_the_condition_number_is_that_of_the_covariance():
-    values = np.linalg.eigvalsh(made(condition=300, dim=7).posterior.cov)
+    values = np.linalg.eigvalsh(build(condition=300, dim=7).posterior.cov)
     np.testing.assert_allclose(values, np.geomspace(1 / 300, 1, 7), rtol=1e-12)
 
 
 @pytest.mark.parametrize("zeta", [1.0, 10.0])
 def test_agents_own_minimizers_are_so_many_standard_deviations_away(zeta):
-    problem = made(16, condition=100, dim=3, heterogeneity=zeta)
-    own = np.linalg.solve(problem.gram, problem.shift[..., None])[..., 0]
+    problem = build(16, condition=100, dim=3, heterogeneity=zeta)
+    minimizers = np.linalg.solve(problem.gram, problem.shift[..., None])[..., 0]
     away = np.linalg.solve(
-        np.linalg.cholesky(problem.posterior.cov), (own - problem.posterior.mean).T
+        np.linalg.cholesky(problem.posterior.cov), (minimizers - problem.posterior.mean).T
     )
     assert np.sqrt((away**2).mean()) == pytest.approx(zeta, rel=1e-10)
     np.testing.assert_allclose(away.mean(axis=1), 0, atol=1e-10 * zeta)
 
 
 def test_a_single_agent_cannot_differ():
-    assert made(1).posterior.mean.shape == (2,)
+    assert build(1).posterior.mean.shape == (2,)
     with pytest.raises(ConcordError, match="heterogeneity 2 is for two agents or more"):
-        made(1, heterogeneity=2.0)
+        build(1, heterogeneity=2.0)
     with pytest.raises(ConcordError, match=r"condition: 0\.5 does not fit; give"):
-        made(condition=0.5)
+        build(condition=0.5)
 
 
 def test_in_python_it_takes_its_options():
     import concord
 
     problem = concord.problems.gaussian(agents=4, dim=3, heterogeneity=1, seed=7)
-    same = made(4, seed=7, dim=3, heterogeneity=1.0)
+    same = build(4, seed=7, dim=3, heterogeneity=1.0)
     np.testing.assert_array_equal(problem.shift, same.shift)
     law = concord.law("de_sgld", problem, "ring", step_size=0.01, iterations=50)
     assert law.mean.shape == (51, 4, 3)

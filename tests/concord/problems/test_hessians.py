@@ -19,15 +19,17 @@ def test_a_prior_without_a_hessian_is_refused():
 
 def test_a_problem_of_ones_own_may_have_products():
     prob = LINEAR
-    own = concord.Problem(
+    problem = concord.Problem(
         gradient=lambda x: np.einsum("aij,caj->cai", prob.gram, x) - prob.shift,
         hessian_product=lambda x, v: np.einsum("aij,caj->cai", prob.gram, v),
         agents=4,
         dim=3,
     )
     options = {"step_size": 0.1, "drift": "half", "correction": "mala", "iterations": 5}
-    found, wanted = (concord.sample("d_mala", p, "ring", **options)["x"] for p in (own, prob))
-    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
+    own_draws, expected = (
+        concord.sample("d_mala", p, "ring", **options)["x"] for p in (problem, prob)
+    )
+    np.testing.assert_allclose(own_draws, expected, rtol=1e-9, atol=1e-12)
     wrong = concord.Problem(lambda x: x, agents=4, dim=3, hessian_product=lambda x, v: v[0])
     with pytest.raises(ConcordError, match=r"hessian_product: it returned an array of shape"):
         concord.sample("d_mala", wrong, "ring", **options)

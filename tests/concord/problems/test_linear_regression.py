@@ -69,15 +69,15 @@ def test_moments_of_mini_batches_are_those_of_all_batches(batch_size, scale, poo
     for agent, count in enumerate(problem.counts - (pool == "all_but_last")):
         for row in range(count):
             rows = np.full((4, AGENTS, 1), row) % problem.counts[:, None]
-            found = (problem.batch_gradient(x, rows) - prior)[:, agent]
+            estimate = (problem.batch_gradient(x, rows) - prior)[:, agent]
             if scale != "data":
-                found *= {"none": batch_size, "mean": 1}[scale] / problem.counts[agent]
-            error = found + prior[:, agent] - centre[:, agent]
-            average[:, agent] += (found + prior[:, agent]) / count
+                estimate *= {"none": batch_size, "mean": 1}[scale] / problem.counts[agent]
+            error = estimate + prior[:, agent] - centre[:, agent]
+            average[:, agent] += (estimate + prior[:, agent]) / count
             expected[agent] += error.T @ error / (4 * count)
     np.testing.assert_allclose(average, centre, rtol=1e-11)
-    found = problem.batch_noise_covariance(mean, cov, batches)
-    np.testing.assert_allclose(found, expected / batch_size, rtol=1e-10)
+    estimate = problem.batch_noise_covariance(mean, cov, batches)
+    np.testing.assert_allclose(estimate, expected / batch_size, rtol=1e-10)
     if (scale, pool) == ("data", "all"):
         np.testing.assert_allclose(gram, problem.gram, rtol=1e-12)
         np.testing.assert_allclose(shift, problem.shift, rtol=1e-12)

@@ -26,8 +26,8 @@ def test_the_log_posterior_sums_over_all_points_without_overflow():
     features, labels = problem.data.all_rows()
     z = first[..., None] * features[:, 0] + second[:, None] * features[:, 1]
     expected = (labels * z - np.logaddexp(0, z)).sum(axis=-1) - (first**2 + second**2) / 8
-    found = problem.log_posterior(first, second)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)  # 2,000 roundings
+    log = problem.log_posterior(first, second)
+    np.testing.assert_allclose(log, expected, rtol=1e-12)  # 2,000 roundings
     np.testing.assert_array_equal(
         problem.log_posterior(first[:, 0], first[:, 0]),
         np.diagonal(problem.log_posterior(first, first.T)),
@@ -52,8 +52,8 @@ def test_weights_that_are_no_numbers_classify_nothing_right():
     x = np.zeros((2, 3, 2))
     x[1, 2] = np.nan
     expected = problem.misclassified(np.zeros((1, 1, 2)))[0, 0]
-    found = problem.misclassified(x)
-    assert found[1, 2] == 11 and (found.ravel()[:5] == expected).all()
+    mistakes = problem.misclassified(x)
+    assert mistakes[1, 2] == 11 and (mistakes.ravel()[:5] == expected).all()
     assert problem.accuracy(x)[1, 2] == 0
 
 

@@ -109,9 +109,9 @@ def of_numpyro(name):
         with plate("row", len(y)):
             sample("y", law.MultivariateNormal(mu, 0.5 * np.eye(3) + 0.5), obs=y)
 
-    given = {"regression": (X, Y), "logistic": (X, B), "groups": (G, Y)}
-    given |= {"schools": (S, Y), "rates": (S, K), "vectors": (Z,)}
-    return concord.from_numpyro, (locals()[name], *given.get(name, (Y,)))
+    arguments = {"regression": (X, Y), "logistic": (X, B), "groups": (G, Y)}
+    arguments |= {"schools": (S, Y), "rates": (S, K), "vectors": (Z,)}
+    return concord.from_numpyro, (locals()[name], *arguments.get(name, (Y,)))
 
 
 MODELS = ("regression", "logistic", "groups", "schools", "rates", "interval")
@@ -166,14 +166,14 @@ def test_products_batches_and_minimizers(library, name) -> None:
     drawn = [problem.batch_gradient(x, np.full((2, 4, 1), k)) for k in range(3)]
     assert np.allclose(np.mean(drawn, axis=0), problem.gradient(x), rtol=1e-9, atol=1e-9)
     curvature, b = np.full(4, 2.0), RNG.standard_normal(x.shape)
-    found, cost = problem.minimize(b, curvature, x)
-    assert np.abs(problem.gradient(found) + 2 * found - b).max() < 1e-7
+    minimum, cost = problem.minimize(b, curvature, x)
+    assert np.abs(problem.gradient(minimum) + 2 * minimum - b).max() < 1e-7
     assert cost.shape == (2, 4) and (cost > 0).all()
     one, alone = problem.minimize(b[:, [2]], curvature, x[:, [2]], [2])
-    assert np.allclose(one, found[:, [2]], rtol=1e-9) and (alone == cost[:, [2]]).all()
+    assert np.allclose(one, minimum[:, [2]], rtol=1e-9) and (alone == cost[:, [2]]).all()
     b[0, 1] = np.nan
-    found, _ = problem.minimize(b, curvature, x)
-    assert np.isnan(found[0, 1]).all() and np.isfinite(found[1]).all()
+    minimum, _ = problem.minimize(b, curvature, x)
+    assert np.isnan(minimum[0, 1]).all() and np.isfinite(minimum[1]).all()
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -183,7 +183,7 @@ def test_latents_of_all_rows_that_have_no_dimension_are_refused(library, shards)
     if library == "pymc":
         with pm.Model(coords=COORDS) as model:
             pm.Normal("y", pm.Normal("a", 0, 1, shape=N), 1, observed=Y, dims="row")
-        given = concord.from_pymc, (model,)
+        case = concord.from_pymc, (model,)
     else:
 
         def model(y):
@@ -191,22 +191,22 @@ def test_latents_of_all_rows_that_have_no_dimension_are_refused(library, shards)
             with numpyro.plate("row", len(y)):
                 numpyro.sample("y", law.Normal(a, 1), obs=y)
 
-        given = concord.from_numpyro, (model, Y)
+        case = concord.from_numpyro, (model, Y)
     with pytest.raises(ConcordError, match="cannot be computed of an agent's rows alone"):
-        given[0](*given[1], over="row", shards=shards)
+        case[0](*case[1], over="row", shards=shards)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_chains_are_those_of_the_same_built_in_problem(library) -> None:
     names = {"shards": None, "agents": 3, "partition": "consecutive"}
     ours = problem_of(library, "logistic", **names)
-    own = concord.problems.logistic_regression(
+    built_in = concord.problems.logistic_regression(
         X, B, agents=3, partition="consecutive", prior_scale=4.0
     )
     steps = {"step_size": 0.05, "iterations": 60, "chains": 20}
-    found = concord.sample("de_sgld", ours, "ring", **steps)
-    expected = concord.sample("de_sgld", own, "ring", **steps)
-    assert np.allclose(found["x"], expected["x"], rtol=1e-8, atol=1e-8)
+    trace = concord.sample("de_sgld", ours, "ring", **steps)
+    expected = concord.sample("de_sgld", built_in, "ring", **steps)
+    assert np.allclose(trace["x"], expected["x"], rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -242,24 +242,24 @@ def test_what_is_derived_comes_by_name() -> None:
     one = concord.from_pymc(model, over="row", shards=SHARDS)
     other = concord.from_numpyro(same, S, Y, over="row", shards=SHARDS)
     x = RNG.standard_normal((2, 3, N + 1))
-    for found in (one.constrain(x), other.constrain(x)):
-        assert np.allclose(found["effect"], x[..., :1] + x[..., 1:], rtol=1e-12)
+    for values in (one.constrain(x), other.constrain(x)):
+        assert np.allclose(values["effect"], x[..., :1] + x[..., 1:], rtol=1e-12)
 
 
 def test_numbers_that_are_of_no_row_are_data_without_a_dimension() -> None:
     """Three places, and three rows: nothing says of which the numbers are."""
 
     def model(wrap):
-        with pm.Model(coords={"row": range(3), "place": range(3)}) as made:
+        with pm.Model(coords={"row": range(3), "place": range(3)}) as pymc_model:
             cov = wrap(0.5 * np.eye(3) + 0.5)
             mu = pm.Normal("mu", 0, 1, dims="place")
             pm.MvNormal("y", mu, cov, observed=Z[:3], dims=("row", "place"))
-        return made
+        return pymc_model
 
     with pytest.raises(ConcordError, match="if its entries are no rows"):
         concord.from_pymc(model(lambda cov: cov), over="row", agents=3)
-    made = model(lambda cov: pm.Data("cov", cov))
-    assert concord.from_pymc(made, over="row", agents=3).agents == 3
+    pymc_model = model(lambda cov: pm.Data("cov", cov))
+    assert concord.from_pymc(pymc_model, over="row", agents=3).agents == 3
 
 
 def test_missing_features_are_said_to_be() -> None:

@@ -33,11 +33,11 @@ def test_shards_make_the_problem_that_is_built_in() -> None:
     order = np.concatenate(SHARDS)
     cuts = np.cumsum([len(shard) for shard in SHARDS])[:-1]
     lists = [list(np.split(a[order], cuts)) for a in (X, Y)]
-    own = concord.problems.linear_regression(*lists, noise_sd=0.5, prior_variance=4.0)
+    built_in = concord.problems.linear_regression(*lists, noise_sd=0.5, prior_variance=4.0)
     problem = concord.from_shards(regression, SHARDS, dim=2)
     x = RNG.standard_normal((3, 4, 2))
-    assert np.allclose(problem.gradient(x), own.gradient(x), rtol=1e-12, atol=1e-12)
-    more = np.diff([problem.potential(x), own.potential(x)], axis=0)[0]
+    assert np.allclose(problem.gradient(x), built_in.gradient(x), rtol=1e-12, atol=1e-12)
+    more = np.diff([problem.potential(x), built_in.potential(x)], axis=0)[0]
     assert np.allclose(more, more[0], atol=1e-10)  # up to a constant of each agent
     prior = problem.prior_gradient(x)
     assert np.allclose(prior, x / 16, rtol=1e-12, atol=1e-12)
@@ -86,9 +86,9 @@ def test_a_reference_of_another_posterior_is_refused() -> None:
     ],
 )
 def test_what_does_not_fit_is_refused(arguments, sentence) -> None:
-    given = {"shards": SHARDS, "dim": 2} | arguments
+    options = {"shards": SHARDS, "dim": 2} | arguments
     with pytest.raises(ConcordError, match=sentence):
-        concord.from_shards(regression, **given)
+        concord.from_shards(regression, **options)
 
 
 def test_terms_that_depend_on_other_rows_are_refused() -> None:
@@ -108,8 +108,8 @@ def test_terms_that_depend_on_other_rows_are_refused() -> None:
 def test_a_library_that_is_missing_is_one_sentence(monkeypatch, make, library) -> None:
     function = getattr(concord, make)
     monkeypatch.setattr("concord.models.model.find_spec", lambda name: None)
-    said = f"{library}, which is not installed; in a clone, install"
-    with pytest.raises(ConcordError, match=said):
+    sentence = f"{library}, which is not installed; in a clone, install"
+    with pytest.raises(ConcordError, match=sentence):
         function(lambda: None, over="row", agents=2)
 
 

@@ -29,11 +29,11 @@ def gradient_norms(problem, x, curvature, linear) -> np.ndarray:
 
 def solve(problem, curvature, linear, start=None) -> np.ndarray:
     x0 = np.zeros_like(linear) if start is None else start
-    kept = linear.copy(), x0.copy()
+    copies = linear.copy(), x0.copy()
     x, cost = problem.minimize(linear, curvature, x0)
     assert np.ndim(cost) == 0 or cost.shape == linear.shape[:2]
-    for given, before in zip((linear, x0), kept, strict=True):
-        np.testing.assert_array_equal(given, before)
+    for array, before in zip((linear, x0), copies, strict=True):
+        np.testing.assert_array_equal(array, before)
     return x
 
 
@@ -45,9 +45,9 @@ def test_linear_prox_solves_its_equations(dim):
     x = solve(problem, curvature, linear)
     assert gradient_norms(problem, x, curvature, linear).max() < 1e-11
     for agent in range(4):
-        own = [agent]
-        one, _ = problem.minimize(linear[:, own], curvature, x[:, own], own)
-        np.testing.assert_allclose(one, x[:, own], rtol=0, atol=1e-13)
+        alone = [agent]
+        one, _ = problem.minimize(linear[:, alone], curvature, x[:, alone], alone)
+        np.testing.assert_allclose(one, x[:, alone], rtol=0, atol=1e-13)
 
 
 def test_inverses_are_those_of_the_curvature_at_hand():
@@ -89,11 +89,11 @@ def test_logistic_prox_on_the_papers_data_everywhere_and_against_scipy():
                 slope = features.T @ (1 / (1 + np.exp(-z)) - targets) + c * x - b
                 return value, slope
 
-            found = scipy.optimize.minimize(
+            minimum = scipy.optimize.minimize(
                 objective, np.zeros(3), jac=True, method="BFGS", options={"gtol": 1e-9}
             )
-            distance = np.linalg.norm(found.x - x[chain, agent])
-            assert distance <= 2 * np.linalg.norm(objective(found.x)[1]) / c + 1e-10
+            distance = np.linalg.norm(minimum.x - x[chain, agent])
+            assert distance <= 2 * np.linalg.norm(objective(minimum.x)[1]) / c + 1e-10
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])

@@ -29,8 +29,8 @@ def test_weighted_points_have_the_moments_of_the_posterior():
     assert isinstance(exact, Grid)
     assert points.draws > 5000
     error = 5 * np.sqrt(1 / points.draws + 1 / exact.draws)
-    for known, estimate in ((exact, points), (exact, Draws(points.sample(20_000, RNG)))):
-        means, variances = known.monomials()
+    for reference, estimate in ((exact, points), (exact, Draws(points.sample(20_000, RNG)))):
+        means, variances = reference.monomials()
         assert (abs(estimate.monomials()[0] - means) < 2 * error * np.sqrt(variances)).all()
     mean, cov = exact.moments()
     root = np.linalg.inv(np.linalg.cholesky(cov))

@@ -10,7 +10,7 @@ from concord.problems.kinds import tied_mixture
 from concord.problems.kinds.tied_mixture import MEANS
 
 
-def made(second_mean: str = MEANS[0], agents: int = 5, **options):
+def build(second_mean: str = MEANS[0], agents: int = 5, **options):
     return from_options(tied_mixture)(agents, second_mean=second_mean, **options)
 
 
@@ -34,7 +34,7 @@ def test_own_points_have_the_posterior_of_the_model() -> None:
 
 @pytest.fixture(scope="module", params=MEANS)
 def problem(request):
-    return made(request.param)
+    return build(request.param)
 
 
 def test_grid_is_normalized_to_a_millionth(problem) -> None:
@@ -58,9 +58,9 @@ def test_draws_follow_the_grid(problem) -> None:
     assert (np.abs(draws.mean(axis=0) - mean) < 4 * error).all()
     edges = (np.linspace(-3, 4, 8), np.linspace(-4, 4, 9))
     expected = grid.rebin(edges)
-    found = np.histogram2d(*draws.T, bins=edges)[0] / len(draws)
+    shares = np.histogram2d(*draws.T, bins=edges)[0] / len(draws)
     # Four binomial standard errors for each of 56 cells.
-    assert (np.abs(found - expected) < 4 * np.sqrt(expected / len(draws)) + 1e-4).all()
+    assert (np.abs(shares - expected) < 4 * np.sqrt(expected / len(draws)) + 1e-4).all()
     for axis in range(2):
         below = (draws[:, axis] < 0.5).mean()
         exact = np.interp(0.5, grid.edges[axis], grid.cdf(axis))
@@ -70,17 +70,17 @@ def test_draws_follow_the_grid(problem) -> None:
 @pytest.mark.parametrize("agents", [1, 5])
 def test_chains_of_several_data_sets_see_their_own(agents) -> None:
     """Seven chains on three sets: each has the gradient and the potential of its set alone."""
-    several = made(agents=agents, data_sets=3)
-    assert (several.sets[0].points == made(agents=agents).points).all()
+    several = build(agents=agents, data_sets=3)
+    assert (several.sets[0].points == build(agents=agents).points).all()
     assert not np.array_equal(several.sets[1].points, several.sets[2].points)
     x = np.random.default_rng(3).standard_normal((7, agents, 2))
-    found = several.gradient(x)
+    gradients = several.gradient(x)
     potentials = several.potential(x)
     for chain in range(7):
-        alone, own = several.sets[chain % 3], x[chain : chain + 1]
-        expected = alone.gradient(own)[0]
-        np.testing.assert_allclose(found[chain], expected, rtol=1e-12)
-        assert np.allclose(potentials[chain], alone.potential(own)[0], rtol=1e-14)
+        alone, x_of_chain = several.sets[chain % 3], x[chain : chain + 1]
+        expected = alone.gradient(x_of_chain)[0]
+        np.testing.assert_allclose(gradients[chain], expected, rtol=1e-12)
+        assert np.allclose(potentials[chain], alone.potential(x_of_chain)[0], rtol=1e-14)
 
 
 def test_two_modes_are_told_from_one_and_can_be_asked_for() -> None:
@@ -89,12 +89,12 @@ def test_two_modes_are_told_from_one_and_can_be_asked_for() -> None:
         concord.problems.tied_mixture(points, agents=1)
         for points in (np.repeat([-2.0, 2.0], 50), np.zeros(100))
     )
-    assert apart.two_modes and not together.two_modes
-    found = made(modes="two")
-    assert found.two_modes
-    marginal = found.reference.mass.sum(axis=0)
-    middle = np.abs(found.reference.centers[1]) < 0.4
-    sides = found.reference.centers[1] > 0.4, found.reference.centers[1] < -0.4
+    assert apart.has_two_modes and not together.has_two_modes
+    bimodal = build(modes="two")
+    assert bimodal.has_two_modes
+    marginal = bimodal.reference.mass.sum(axis=0)
+    middle = np.abs(bimodal.reference.centers[1]) < 0.4
+    sides = bimodal.reference.centers[1] > 0.4, bimodal.reference.centers[1] < -0.4
     assert marginal[middle].min() < 0.95 * min(marginal[side].max() for side in sides)
 
 
@@ -102,11 +102,11 @@ def test_two_modes_that_do_not_come_are_refused(monkeypatch: pytest.MonkeyPatch)
     """Five points as wide as this have one mode; the search for two must end."""
     monkeypatch.setattr(tied_mixture, "POINTS", 300)
     with pytest.raises(ConcordError, match=r"no draw of 60 .* two modes; .* modes: any"):
-        made(modes="two", points=5, variance=100.0, data_sets=2)
+        build(modes="two", points=5, variance=100.0, data_sets=2)
 
 
 def test_exact_pairs_are_the_same_at_every_call_and_for_every_number_of_agents() -> None:
-    one, five = made(agents=1, data_sets=2, grid=64), made(agents=5, data_sets=2, grid=64)
+    one, five = build(agents=1, data_sets=2, grid=64), build(agents=5, data_sets=2, grid=64)
     pairs = one.exact_pairs([30, 30])
     assert len(pairs) == 2 and pairs[0].shape == (2, 30, 2)
     for again in (one.exact_pairs([30, 30]), five.exact_pairs([30, 30])):

@@ -47,10 +47,10 @@ def test_features_of_a_data_set_are_scaled_as_asked():
     np.testing.assert_allclose(standardized, centered / raw.std(axis=0), atol=1e-12)
 
 
-@pytest.mark.parametrize(("agents", "kept", "rows"), [(600, 0.0, 569), (513, 0.1, 512)])
-def test_more_agents_than_points_are_refused(agents, kept, rows):
+@pytest.mark.parametrize(("agents", "fraction", "rows"), [(600, 0.0, 569), (513, 0.1, 512)])
+def test_more_agents_than_points_are_refused(agents, fraction, rows):
     with pytest.raises(ConcordError, match=f"{rows} rows cannot give each of {agents} agents"):
-        build(agents, dataset="breast_cancer", test_fraction=kept)
+        build(agents, dataset="breast_cancer", test_fraction=fraction)
 
 
 @pytest.fixture
@@ -80,5 +80,5 @@ def test_a_tenth_is_kept_for_testing_and_scales_come_from_the_rest(telescope) ->
     raw, truth = telescope
     training = np.concatenate([labels, problem.test[1]])
     assert training.sum() == truth.sum()
-    order, wanted = np.lexsort(both.T), np.lexsort(raw.T)
-    assert np.array_equal(training[order], truth[wanted])
+    order, expected = np.lexsort(both.T), np.lexsort(raw.T)
+    assert np.array_equal(training[order], truth[expected])

@@ -17,8 +17,8 @@ def test_diabetes_is_a_least_squares_fit_of_the_standardized_rows():
         problem.posterior.mean, np.linalg.lstsq(rows, target, rcond=None)[0], rtol=1e-8
     )
     assert problem.counts.sum() == 442 and np.ptp(problem.counts) == 1
-    held = concord.problems.diabetes(7, test_fraction=0.25)
-    assert held.counts.sum() == 442 - 110 and held.test[0].shape == (110, 10)
+    split = concord.problems.diabetes(7, test_fraction=0.25)
+    assert split.counts.sum() == 442 - 110 and split.test[0].shape == (110, 10)
 
 
 def test_held_out_rows_have_the_mean_density_over_a_law():
@@ -26,9 +26,9 @@ def test_held_out_rows_have_the_mean_density_over_a_law():
     rng = np.random.default_rng(3)
     root = rng.standard_normal((10, 10)) / 5
     mean = rng.standard_normal(10) / 5
-    found = problem.held_out_log_density(mean, root @ root.T)
+    log = problem.held_out_log_density(mean, root @ root.T)
     draws = mean + rng.standard_normal((200_000, 10)) @ root.T
     density = np.exp(problem.held_out_log_density(draws, np.zeros((10, 10))))
     # Five standard errors of the mean over the draws, at each of the 44 rows.
     error = 5 * density.std(axis=0) / np.sqrt(len(draws))
-    assert found.shape == (44,) and (np.abs(np.exp(found) - density.mean(axis=0)) < error).all()
+    assert log.shape == (44,) and (np.abs(np.exp(log) - density.mean(axis=0)) < error).all()

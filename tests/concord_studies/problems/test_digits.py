@@ -11,12 +11,12 @@ from concord.reference import reference_of
 from concord_studies.contracts import Predictive, WithTestSets
 
 
-def made(agents=3, **options):
+def build(agents=3, **options):
     return concord.problems.digits(agents, **options)
 
 
 def test_gradient_descent_learns_the_digits():
-    problem = made(1)
+    problem = build(1)
     rng = np.random.default_rng(0)
     x = problem.initial((2, 1, problem.dim), rng)
     before = problem.accuracy(x)
@@ -31,7 +31,7 @@ def test_gradient_descent_learns_the_digits():
 
 
 def test_it_offers_what_predictions_need():
-    problem = made(points=30)
+    problem = build(points=30)
     for protocol in (WithMiniBatches, Predictive, WithTestSets):
         assert isinstance(problem, protocol)
     assert problem.counts.sum() == 30 and problem.dim == 65 * 10 + 11 * 10
@@ -42,7 +42,7 @@ def test_it_offers_what_predictions_need():
 
 
 def test_labels_can_divide_the_images():
-    problem = made(5, partition={"kind": "dirichlet", "concentration": 0.1})
+    problem = build(5, partition={"kind": "dirichlet", "concentration": 0.1})
     shares = [np.bincount(problem.data.targets[i, :n], minlength=10) / n
               for i, n in enumerate(problem.counts)]  # fmt: skip
     assert np.max(shares) > 0.4

@@ -28,8 +28,8 @@ def test_the_mean_of_normal_points_has_the_conjugate_posterior():
 
 def test_agents_of_other_means_differ_by_their_spread():
     """Means of 20 points vary by sqrt(cov / 20), and by the spread besides."""
-    found = [location(spread=s).data.features.mean(axis=1) for s in (0.0, 5.0)]
-    assert found[0].std() < 1 < 2 < (found[1] - found[0]).std() < 8
+    means = [location(spread=s).data.features.mean(axis=1) for s in (0.0, 5.0)]
+    assert means[0].std() < 1 < 2 < (means[1] - means[0]).std() < 8
 
 
 def test_covariances_that_are_none_are_refused():

@@ -8,8 +8,8 @@ import concord_studies  # noqa: F401  which adds the kind
 from concord.errors import ConcordError
 
 
-def in_ball(radius=1.0, model="linear_regression", agents=4, **given):
-    return concord.problems.ball(agents, radius=radius, model=model, seed=3, **given)
+def in_ball(radius=1.0, model="linear_regression", agents=4, **options):
+    return concord.problems.ball(agents, radius=radius, model=model, seed=3, **options)
 
 
 @pytest.mark.parametrize("model", ["linear_regression", "logistic_regression"])
@@ -28,8 +28,8 @@ def test_the_posterior_in_a_ball_is_the_likelihood_cut_off(model):
     draws = problem.reference.sample(2000, rng)
     assert np.linalg.norm(draws, axis=1).max() < 1.01
     levels = np.array([0.25, 0.75])
-    found = problem.reference.quantiles(levels)
-    np.testing.assert_allclose(found, np.quantile(draws, levels, axis=0), atol=0.1)
+    quantiles = problem.reference.quantiles(levels)
+    np.testing.assert_allclose(quantiles, np.quantile(draws, levels, axis=0), atol=0.1)
 
 
 def test_starts_are_uniform_in_the_ball_or_coordinates_of_several_points():

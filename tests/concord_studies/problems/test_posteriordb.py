@@ -25,11 +25,11 @@ def resources(tmp_path_factory) -> Path:
     """Data as `snakemake posteriordb` has them; where they are not, of the mirror or the host."""
 
     folder = tmp_path_factory.mktemp("resources")
-    for name, found in load_registry().items():
-        for file in found.files if name.startswith("posteriordb_") else ():
+    for name, entry in load_registry().items():
+        for file in entry.files if name.startswith("posteriordb_") else ():
             (folder / name).mkdir(exist_ok=True)
-            if (here := Path("resources", name, file).absolute()).exists():
-                (folder / name / file).symlink_to(here)
+            if (local := Path("resources", name, file).absolute()).exists():
+                (folder / name / file).symlink_to(local)
                 continue
             try:
                 fetch(f"{name}/{file}", folder / name / file)
@@ -43,8 +43,8 @@ def test_posteriordb_is_transcribed_right(resources, name) -> None:
     """A wrong transcription is refused: the mean score over reference draws is zero."""
     module = posteriors()
     params = module.Params(posterior=name)
-    made = module.split(params, 8, resources, coordinates="unconstrained")
-    assert made.reference.draws == 10_000
+    problem = module.split(params, 8, resources, coordinates="unconstrained")
+    assert problem.reference.draws == 10_000
 
 
 def test_a_gaussian_process_has_proximal_steps(resources) -> None:

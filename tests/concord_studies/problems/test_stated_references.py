@@ -14,7 +14,7 @@ from concord.problems.from_options import from_options
 from concord.reference import reference_of
 
 
-def made(kind, agents=3, **options):
+def build(kind, agents=3, **options):
     return from_options(kinds.find("problems", kind, "tests"))(agents, **options)
 
 
@@ -34,7 +34,7 @@ AGENTS = {"eight_schools": 8}
 
 
 def case(kind):
-    return made(kind, AGENTS.get(kind, 3), **CASES[kind])
+    return build(kind, AGENTS.get(kind, 3), **CASES[kind])
 
 
 def total(problem, first, second):
@@ -59,8 +59,8 @@ def test_moments_are_those_of_the_potentials_by_quadrature(kind):
     with np.errstate(over="ignore"):
         grid = from_log_density(lambda a, b: total(problem, a, b), (box[0], box[1]), 500)
     assert exact.draws == math.inf
-    for found, wanted in zip(exact.moments(), grid.moments(), strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=2e-3, atol=1e-4)
+    for moments, expected in zip(exact.moments(), grid.moments(), strict=True):
+        np.testing.assert_allclose(moments, expected, rtol=2e-3, atol=1e-4)
     means, variances = exact.monomials()
     other, others = grid.monomials()
     # In standard deviations: the grid's cells bring errors of their width squared.
@@ -88,12 +88,12 @@ def test_draws_have_the_moments_that_are_stated(kind):
 def test_the_dial_leaves_the_sum_of_all_potentials_where_it_is(kind):
     x = np.random.default_rng(0).standard_normal((50, 1, 2))
     sums = [
-        made(kind, agents, **dial).potential(np.repeat(x, agents, axis=1)).sum(axis=1)
+        build(kind, agents, **dial).potential(np.repeat(x, agents, axis=1)).sum(axis=1)
         for agents, dial in ((1, {}), (4, {}), (4, DIAL), (16, {"heterogeneity": 1.0}))
     ]
     for other in sums[1:]:
         np.testing.assert_allclose(other, sums[0], rtol=0, atol=1e-12 * (1 + np.abs(sums[0]).max()))
-    differing = made(kind, 4, **DIAL)
+    differing = build(kind, 4, **DIAL)
     slopes = differing.gradient(np.repeat(x, 4, axis=1))
     assert np.ptp(slopes, axis=1).min() > 0.1  # agents do differ
 
@@ -104,8 +104,8 @@ def test_unknown_noise_is_conjugate():
     X, y = rng.standard_normal((40, 2)), rng.standard_normal(40)
     exact = concord.problems.unknown_noise(X, y, agents=4, prior_variance=3.0).reference
     rows = np.vstack([X, np.eye(2) / np.sqrt(3)])
-    found, rest, *_ = np.linalg.lstsq(rows, np.concatenate([y, [0, 0]]), rcond=None)
-    np.testing.assert_allclose(exact.mean[:2], found, rtol=1e-10)
+    coefficients, rest, *_ = np.linalg.lstsq(rows, np.concatenate([y, [0, 0]]), rcond=None)
+    np.testing.assert_allclose(exact.mean[:2], coefficients, rtol=1e-10)
     draws = exact.sample(200_000, rng)
     precision = np.exp(-draws[:, 2])  # Gamma(3 + 20, 2 + rest / 2)
     expected = 23 / (2 + rest[0] / 2)
@@ -131,7 +131,7 @@ def test_eight_schools_agree_with_nested_quadrature():
     exact = case("eight_schools").reference.moments()[0]
     assert exact[0] == pytest.approx(first / mass, rel=1e-4)
     with pytest.raises(ConcordError, match="eight schools are 8 agents, not 5; set agents to 8"):
-        made("eight_schools", 5)
+        build("eight_schools", 5)
 
 
 def test_own_data_that_do_not_fit_are_refused():

@@ -373,9 +373,9 @@ class LogisticRegression(TwoParameters, RowsOfRegression):
         return np.ascontiguousarray(x.swapaxes(0, 1)), cost.T
 
     @cached_property
-    def _solver(self) -> _newton.Data:
+    def _solver(self) -> _newton.SignedFeatures:
         """Return the data of the Newton solver."""
-        return _newton.Data.from_signed(np.ascontiguousarray(self._signed.swapaxes(1, 2)))
+        return _newton.SignedFeatures.from_signed(np.ascontiguousarray(self._signed.swapaxes(1, 2)))
 
     def _precision(self, curvature: np.ndarray) -> np.ndarray:
         """Return c_i plus the prior's curvature, (agents,). A ConcordError without a minimizer."""

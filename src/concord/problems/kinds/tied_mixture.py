@@ -88,7 +88,7 @@ def build(
         attempts = max(ATTEMPTS, POINTS // params.points)
         for _ in range(attempts):
             problem = draw()
-            if params.modes == "any" or problem.two_modes:
+            if params.modes == "any" or problem.has_two_modes:
                 return problem
         raise ConcordError(
             f"no draw of {attempts} gave {params.points} points of variance {params.variance:g} a "
@@ -197,13 +197,13 @@ class TiedMixture(TwoParameters, OneDataSet):
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the gradient of every f_i at x_i, (chains, agents, 2)."""
         tilts = _component_contrasts(self.params, x.swapaxes(0, 1), self.points[:, None])
-        return self.slopes(x, (tilts @ self._table).swapaxes(0, 1), self.totals)
+        return self.gradients_from_sums(x, (tilts @ self._table).swapaxes(0, 1), self.totals)
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Return the gradients of chosen agents, (chains, few, dim)."""
         tilts = _component_contrasts(self.params, x, self.points.take(agents, axis=0))
         sums = tilts[..., None, :] @ self._table.take(agents, axis=0)
-        return self.slopes(x, sums[..., 0, :], self.totals.take(agents, axis=0))
+        return self.gradients_from_sums(x, sums[..., 0, :], self.totals.take(agents, axis=0))
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim)."""
@@ -212,9 +212,11 @@ class TiedMixture(TwoParameters, OneDataSet):
         sums = np.stack([tilts.sum(axis=-1), np.vecdot(tilts, points)], axis=-1)
         totals = np.stack([np.full(x.shape[:2], count), points.sum(axis=-1)], axis=-1)
         scale = (self.counts / count)[:, None]
-        return self.slopes(x, scale * sums, scale * totals)
+        return self.gradients_from_sums(x, scale * sums, scale * totals)
 
-    def slopes(self, x: np.ndarray, sums: np.ndarray, totals: np.ndarray) -> np.ndarray:
+    def gradients_from_sums(
+        self, x: np.ndarray, sums: np.ndarray, totals: np.ndarray
+    ) -> np.ndarray:
         """Return gradients at x from sums over points, (..., agents, 2).
 
         sums: of t_j and t_j x_j, (..., agents, 2). totals: of 1 and x_j, (agents, 2).
@@ -262,7 +264,7 @@ class TiedMixture(TwoParameters, OneDataSet):
         return self.points[self.mask.astype(bool)]
 
     @property
-    def two_modes(self) -> bool:
+    def has_two_modes(self) -> bool:
         """Return whether the marginal density of theta_2 has two modes.
 
         Between them it must fall by a tenth or more.
@@ -324,7 +326,7 @@ class TiedMixtures:
         (points, totals), one = self._of_chains, self.sets[0]
         tilts = _component_contrasts(one.params, x, points)
         sums = np.stack([np.vecdot(tilts, one.mask), np.vecdot(tilts, points)], axis=-1)
-        return one.slopes(x, sums, totals)
+        return one.gradients_from_sums(x, sums, totals)
 
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i), shape (chains, agents), without constants of the normal densities."""

@@ -104,11 +104,11 @@ class Polynomial(TableProblem):
         self._errors = params.error_sd * scores / scores.std()
         self.reference = soften(POTENTIAL, 0.0)
 
-    def values(self, x: np.ndarray, share: np.ndarray) -> np.ndarray:
+    def potentials_at(self, x: np.ndarray, share: np.ndarray) -> np.ndarray:
         """Return the potentials at x (..., dim) of agents with the given table rows, (...)."""
         return share * np.polyval(POTENTIAL, x[..., 0])
 
-    def slopes(self, x: np.ndarray, share: np.ndarray) -> np.ndarray:
+    def gradients_at(self, x: np.ndarray, share: np.ndarray) -> np.ndarray:
         """Return the gradients at x (..., dim) of agents with the given table rows, (..., dim)."""
         return share[..., None] * np.polyval(np.polyder(POTENTIAL), x)
 

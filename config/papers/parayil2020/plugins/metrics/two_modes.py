@@ -32,7 +32,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     params, rng = problem.params, m.stream("two modes")
     whole = [np.arange(params.points)]
     have_two = [
-        tied_mixture.mixture(params, tied_mixture.draw_points(params, rng), whole).two_modes
+        tied_mixture.mixture(params, tied_mixture.draw_points(params, rng), whole).has_two_modes
         for _ in range(SETS)
     ]
     share = float(np.mean(have_two))
