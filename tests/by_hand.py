@@ -78,5 +78,5 @@ def plan_entry(study: Study, results: Path, section: str, name: str) -> Path:
     """Write the entry of a figure or table as planning does; return its path."""
     path = results / study.key / section / f"{name}.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(draw.state_inputs(study, section, name)))
+    path.write_text(json.dumps(draw.output_inputs(study, section, name)))
     return path

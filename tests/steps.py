@@ -7,7 +7,9 @@ import numpy as np
 
 from concord.batch_gradients import MiniBatches
 from concord.chains import Labels, sample_chains
+from concord.laws import exact
 from concord.laws.gaussian import Gaussian
+from concord.laws.read_off import StepReader
 from concord.loop import run
 from concord.minibatches import Batches
 from concord.networks.construction import network
@@ -227,86 +229,14 @@ def errors(draws: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> float:
     )
 
 
-class Update(NamedTuple):
-    """An affine update s' = M s + c + noise of what the state of a chain consists of, x first."""
+def limit(sampler: Any, problem: Any, net: Any) -> tuple[np.ndarray, ...]:
+    """Return means (agents, dim), variances, and the average's moments after very many steps.
 
-    matrix: np.ndarray
-    offset: np.ndarray
-    noise: np.ndarray  # its covariance
-
-    def after(self, doublings: int, mean: np.ndarray, cov: np.ndarray) -> Any:
-        """Return mean and covariance after 2^doublings steps."""
-        matrix, offset, noise = self
-        for _ in range(doublings):
-            offset = matrix @ offset + offset
-            noise = matrix @ noise @ matrix.T + noise
-            matrix = matrix @ matrix
-        return matrix @ mean + offset, matrix @ cov @ matrix.T + noise
-
-
-class _Units(Still):
-    """A generator whose normal numbers are, over all draws, one for a chain and number each."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.drawn = 0
-
-    def standard_normal(self, size: Any = None, dtype: Any = float) -> np.ndarray:
-        numbers = np.zeros(size, dtype).reshape(size[0], -1)
-        first, width = self.drawn, numbers.shape[1]
-        for chain_ in range(first, min(first + width, size[0])):
-            numbers[chain_, chain_ - first] = 1.0
-        self.drawn += width
-        return numbers.reshape(size)
-
-
-def read_off(sampler: Any, problem: Any, net: Any) -> Update:
-    """Return the update of the first step of a sampler that is affine, read off its steps."""
-
-    def begin(chains: int) -> tuple[Any, Any, Any]:
-        x0 = np.zeros((chains, problem.agents, problem.dim))
-        counted, running = CountedProblem(problem, chains), net.start(x0)
-        return sampler.init(x0, counted, running, Still()), counted, running
-
-    varies = [one.shape != two.shape for one, two in zip(begin(1)[0], begin(2)[0], strict=True)]
-
-    def flat(state: Any) -> np.ndarray:
-        parts = [part for part, own in zip(state, varies, strict=True) if own]
-        return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
-
-    def step(values: np.ndarray, rng: Any) -> np.ndarray:
-        state, counted, running = begin(len(values))
-        parts, used = [], 0
-        for part, own in zip(state, varies, strict=True):
-            if own:
-                width = part[0].size
-                part = values[:, used : used + width].reshape(part.shape)
-                used += width
-            parts.append(part)
-        running.begin(0)
-        return flat(sampler.step(type(state)(*parts), 0, counted, running, rng))
-
-    size = flat(begin(1)[0]).shape[1]
-    offset = step(np.zeros((1, size)), Still())[0]
-    matrix = (step(np.eye(size), Still()) - offset).T
-    count = _Units()
-    step(np.zeros((1, size)), count)
-    gain = step(np.zeros((count.drawn, size)), _Units()) - offset
-    return Update(matrix, offset, gain.T @ gain)
-
-
-def limit(sampler: Any, problem: Any, net: Any, doublings: int = 20) -> tuple[np.ndarray, ...]:
-    """Return means (agents, dim), variances, and the average's moments after very many steps."""
-    update, size = read_off(sampler, problem, net), problem.agents * problem.dim
-    start_cov = np.diag(np.arange(len(update.offset)) < size).astype(float)
-    mean, cov = update.after(doublings, np.zeros(len(update.offset)), start_cov)
-    shape, each = (problem.agents, problem.dim), np.eye(problem.dim)
-    average = np.tile(each, problem.agents) / problem.agents
-    mean, cov = mean[:size], cov[:size, :size]
-    return (
-        mean.reshape(shape),
-        cov.diagonal().reshape(shape),
-        average @ mean,
-        average @ cov @ average.T,
-        cov,
-    )
+    From positions that are N(0, I). The last is the covariance of all positions together.
+    """
+    reader, (agents, dim) = StepReader(sampler, problem, net), (problem.agents, problem.dim)
+    begin = exact.initial_moments(agents, dim, (0.0, 1.0), reader.start)
+    mean, cov = exact.limit(reader.update().at(0), *begin)
+    means, covs, *average = exact.marginals(mean, cov, agents, dim)
+    size = agents * dim
+    return means, covs.diagonal(axis1=1, axis2=2), *average, cov[:size, :size]

@@ -119,15 +119,15 @@ def _w2(result: Trace | Law, law: Reference, warm_up: int | None) -> xarray.Data
                 f"w2(..., warm_up={middle})"
             )
         values = wasserstein.bootstrap_w2(draws, posterior, REPLICATES, rng, LEVEL)
-        found = _dataset(result, names, values)
-        return found.assign(floor=_floor(posterior, result.chains, rng))
+        dataset = _dataset(result, names, values)
+        return dataset.assign(floor=_floor(posterior, result.chains, rng))
     draws = draws[:, result.rows_after(warm_up)]
     value, lo, hi, floor, worth = (np.full(len(names), np.inf) for _ in range(5))
     for column, name in enumerate(names):
-        own = draws[:, :, column]
-        if not np.isfinite(own).all():
+        x = draws[:, :, column]
+        if not np.isfinite(x).all():
             continue
-        worth[column] = effective_sample_size(own)
+        worth[column] = effective_sample_size(x)
         if worth[column] < least:
             whose = name if name == "average" else f"agent {name}"
             raise ConcordError(
@@ -135,7 +135,7 @@ def _w2(result: Trace | Law, law: Reference, warm_up: int | None) -> xarray.Data
                 f"{worth[column]:.0f} independent ones, too few to fit a Gaussian of dimension "
                 f"{dim}; sample until they are worth {least}, with more iterations or chains"
             )
-        fitted, count = Gaussian(*wasserstein.fit(own.reshape(-1, dim))), int(worth[column])
+        fitted, count = Gaussian(*wasserstein.fit(x.reshape(-1, dim))), int(worth[column])
         value[column] = wasserstein.w2(fitted.mean, fitted.cov, posterior)
         refits = wasserstein.refits(fitted, count, REPLICATES, rng)
         squares = wasserstein.w2(*refits, posterior) ** 2
@@ -143,8 +143,8 @@ def _w2(result: Trace | Law, law: Reference, warm_up: int | None) -> xarray.Data
         floor[column] = _floor(posterior, count, rng)
     worth[np.isinf(value)] = np.nan
     floor[np.isinf(value)] = np.nan
-    found = _dataset(result, names, (value, lo, hi))
-    return found.assign(floor=("agent", floor), draws=("agent", worth))
+    dataset = _dataset(result, names, (value, lo, hi))
+    return dataset.assign(floor=("agent", floor), draws=("agent", worth))
 
 
 def _floor(posterior: Gaussian, draws: int, rng: np.random.Generator) -> float:
@@ -296,7 +296,7 @@ def compare(
 
 def _name_results(results: Iterable[Trace | Law]) -> dict[str, Trace | Law]:
     """Return results by the names of their samplers, numbered where these repeat."""
-    found: dict[str, Trace | Law] = {}
+    by_name: dict[str, Trace | Law] = {}
     for result in results:
         if not isinstance(result, Trace) or "sampler" not in result.attributes:
             raise ConcordError(
@@ -304,10 +304,10 @@ def _name_results(results: Iterable[Trace | Law]) -> dict[str, Trace | Law]:
                 "names to results"
             )
         kind = name = result.attributes["sampler"]
-        while name in found:
-            name = f"{kind} ({len(found) + 1})"
-        found[name] = result
-    return found
+        while name in by_name:
+            name = f"{kind} ({len(by_name) + 1})"
+        by_name[name] = result
+    return by_name
 
 
 def _comparison_row(
@@ -332,10 +332,10 @@ def _comparison_row(
     if posterior is None:
         return row
     for name, distance in (("w2", _w2), ("bias2", _bias2)):
-        found = distance(result, posterior, warm_up)
-        found = found.isel(draw=-1) if warm_up is None else found
-        agents = found.where(found.agent != "average", drop=True)
-        average = found.where(found.agent == "average", drop=True)
+        dataset = distance(result, posterior, warm_up)
+        dataset = dataset.isel(draw=-1) if warm_up is None else dataset
+        agents = dataset.where(dataset.agent != "average", drop=True)
+        average = dataset.where(dataset.agent == "average", drop=True)
         for part, suffix in ((agents, ""), (average, "_average")):
             if part.agent.size:
                 worst = part.isel(agent=int(np.argmax(part.value.data)))
@@ -413,8 +413,8 @@ def squared_bias(values: np.ndarray, means: Any, variances: Any) -> list[np.ndar
     """
     mean, *ends = (part - means for part in mean_interval(values, values.shape[-1]))
     far = np.maximum(*np.square(ends))
-    near = np.where(ends[0] * ends[1] < 0, 0.0, np.minimum(*np.square(ends)))
-    return [(e / variances).max(axis=-1) for e in (np.square(mean), near, far)]
+    least = np.where(ends[0] * ends[1] < 0, 0.0, np.minimum(*np.square(ends)))
+    return [(e / variances).max(axis=-1) for e in (np.square(mean), least, far)]
 
 
 def _dataset(result: Trace | Law, names: list[str], values: Sequence[np.ndarray]) -> xarray.Dataset:

@@ -21,7 +21,7 @@ import numpy as np
 from concord.laws import exact
 from concord.laws.exact import Moments, Update
 from concord.laws.law import LawInputs, add_gradient_errors, laws_of_updates, update_of
-from concord.laws.paths import Path, stack_versions
+from concord.laws.paths import Path
 from concord.laws.read_off import NoLaw
 from concord.minibatches import Batches
 from concord.networks.network import Network
@@ -36,7 +36,8 @@ class LinearizedPath(Path):
     """The approximate laws of versions of a sampler on a smooth problem, linearized in parts.
 
     errors: of mini-batches, as of ``laws_of_versions``.
-    found: the Gaussian that fits the posterior, whose width says what is small and what diverged.
+    normal_fit: the Gaussian that fits the posterior, whose width says what is small and what
+    diverged.
     positions: the moments of an agent's start. ``NoLaw`` where the sampler has no law on Gaussian
     problems either.
     """
@@ -47,7 +48,7 @@ class LinearizedPath(Path):
         problem: Any,
         network: Network,
         positions: Moments | None,
-        found: Fit,
+        normal_fit: Fit,
         mix: np.ndarray | None = None,
         errors: tuple[Batches, np.ndarray] | None = None,
     ) -> None:
@@ -57,16 +58,14 @@ class LinearizedPath(Path):
         refuse_local_steps(samplers)
         agents, dim = problem.agents, problem.dim
         self._samplers, self._network, self._errors = samplers, network, errors
-        self._at, self._fit, self._positions = gradient_field(problem), found, positions
+        self._at, self._fit, self._positions = gradient_field(problem), normal_fit, positions
         start = exact.initial_moments(agents, dim, positions)
-        super().__init__(self._step_of, stack_versions([start] * len(samplers)), agents, dim, mix)
+        starts = exact.stack_versions([start] * len(samplers))
+        no_step: Any = None  # it goes by parts
+        super().__init__(no_step, starts, agents, dim, mix)
         # Where gradients are linearized, the updates and paths from there, and the moments there.
         self._begins: list[int] = []
         self._parts: list[tuple[list[Update], Path, Moments]] = []
-
-    def _step_of(self, k: int) -> Any:
-        """Refuse to give a single step: a linearized law is computed part by part."""
-        raise NotImplementedError("a linearized law goes by parts")
 
     def _advance(
         self,
@@ -117,10 +116,10 @@ class LinearizedPath(Path):
 
     def _path(self, updates: list[Update]) -> Path:
         """Return the laws that updates give, from the initial moments that the updates state."""
-        given = self._agents, self._dim, self._positions
-        starts = [exact.initial_moments(*given, update.start) for update in updates]
-        turn = self._parts[0][1]._turn if self._parts else None  # the same all along
-        return laws_of_updates(updates, starts, self._network, self._dim, turn=turn)
+        arguments = self._agents, self._dim, self._positions
+        starts = [exact.initial_moments(*arguments, update.start) for update in updates]
+        cycle = self._parts[0][1]._cycle if self._parts else None  # the same all along
+        return laws_of_updates(updates, starts, self._network, self._dim, cycle=cycle)
 
     def _updates(self, moments: Moments) -> list[Update]:
         """Return the updates on the problem linearized at the agents' current moments.
@@ -128,27 +127,24 @@ class LinearizedPath(Path):
         What has diverged is linearized at the fit, and stays infinite.
         """
         wide, (agents, dim) = self._fit.cov, (self._agents, self._dim)
-        seen = exact.marginals(*moments, agents, dim)
+        marginals = exact.marginals(*moments, agents, dim)
         spread = np.sqrt(np.diag(wide))
         with np.errstate(all="ignore"):
-            apart = np.abs(seen.mean - self._fit.mean) / spread
-            width = np.diagonal(seen.cov, axis1=-2, axis2=-1) / spread**2
+            apart = np.abs(marginals.mean - self._fit.mean) / spread
+            width = np.diagonal(marginals.cov, axis1=-2, axis2=-1) / spread**2
             fine = (apart.max(axis=(1, 2)) < DIVERGED) & (width.max(axis=(1, 2)) < DIVERGED**2)
-            cov = np.where(fine[:, None, None, None], seen.cov + 1e-6 * wide, wide)
+            cov = np.where(fine[:, None, None, None], marginals.cov + 1e-6 * wide, wide)
             cov = (cov + cov.swapaxes(-1, -2)) / 2
             low = np.linalg.eigvalsh(cov)[..., 0].min(axis=1) <= 0
         fine &= ~low
         cov[~fine] = wide
-        mean = np.where(fine[:, None, None], seen.mean, self._fit.mean)
+        mean = np.where(fine[:, None, None], marginals.mean, self._fit.mean)
         gram, shift = linearize(self._at, mean, cov, POINTS)
         fine &= np.isfinite(gram).all(axis=(1, 2, 3)) & np.isfinite(shift).all(axis=(1, 2))
         moments[0][~fine] = np.inf
-        return [
-            self._update(
-                own, QuadraticProblem(g, s) if ok else QuadraticProblem(self._fit.hessians, 0 * s)
-            )
-            for g, s, ok, own in zip(gram, np.nan_to_num(shift), fine, self._samplers, strict=True)
-        ]
+        gram[~fine], shift[~fine] = self._fit.hessians, 0.0
+        problems = map(QuadraticProblem, gram, np.nan_to_num(shift))
+        return [self._update(*pair) for pair in zip(self._samplers, problems, strict=True)]
 
     def _update(self, sampler: Any, problem: QuadraticProblem) -> Update:
         """Return a sampler's affine update on a problem, with the errors of mini-batches if any."""
@@ -160,7 +156,7 @@ class LinearizedPath(Path):
 
 def refuse_local_steps(samplers: Sequence[Any]) -> None:
     """Raise ``NoLaw`` for samplers whose agents make several steps between two vectors."""
-    if any(getattr(own, "period", 1) > 1 for own in samplers):
+    if any(getattr(sampler, "period", 1) > 1 for sampler in samplers):
         raise NoLaw(
             "agents make several steps between two vectors, along which they are not linearized; "
             "sample it instead"
@@ -174,9 +170,9 @@ def law_of_run(run: LawInputs) -> exact.Law:
     mean of a gradient that grows exponentially is far larger than over the chains.
     """
     positions = run.initial.moments(run.problem.dim)
-    found = fit(run.problem, 0.0 if positions is None else positions[0])
-    given = [run.sampler], run.problem, run.network, positions, found
-    law = LinearizedPath(*given).law(run.trace.draw.tolist())
+    normal_fit = fit(run.problem, 0.0 if positions is None else positions[0])
+    arguments = [run.sampler], run.problem, run.network, positions, normal_fit
+    law = LinearizedPath(*arguments).law(run.trace.draw.tolist())
     finite = np.isfinite(law.mean).all(axis=(1, 2)) & np.isfinite(law.cov).all(axis=(1, 2, 3))
     if not finite.all():
         raise NoLaw(

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 from msgspec import structs
 
 from concord.laws import exact
@@ -64,9 +65,9 @@ def largest_stable_step(
     if name not in steps:
         raise NoLaw(f"the sampler has no {name}")
 
-    def affine_for(value: float) -> exact.Affine:
-        """Return the affine step in iteration k with a value of the step."""
+    def matrix_for(value: float) -> np.ndarray:
+        """Return the matrix of the update in iteration k with a value of the step."""
         update = update_of(with_step(sampler, name, value, k), problem, network, batches)
-        return exact.restrict(update.at(k))[0]
+        return exact.restrict(update.at(k))[0].matrix
 
-    return exact.stable_limit(affine_for, steps[name].initial, PRECISION)
+    return exact.stable_limit(matrix_for, steps[name].initial, PRECISION)

@@ -6,9 +6,9 @@ octaves around the two best minima, since the score along a step has several. On
 of up to ``SMALL`` entries all laws are exact. Beyond, settings are chosen by ``surrogates``, and
 the leading ones are confirmed by their own laws.
 
-Elsewhere laws are approximate (``concord.linearized``), and of a setting the worse of its
-neighbors' scores counts: where the bias of x^2 changes its sign it is small by luck. What is
-predicted there is never less than the b2 of the Gaussian fit itself, as weighed points tell it.
+Elsewhere laws are approximate (``concord.linearized``), and of a setting the worst of its own
+and its neighbors' scores counts: where the bias of x^2 changes its sign it is small by luck. What
+is predicted there is never less than the b2 of the Gaussian fit itself, by weighted points.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ from concord_arena import prices, scores
 from concord_arena.doubts import batch_errors, estimate_by_weights
 from concord_arena.entries import Entry
 from concord_arena.read_outs import bytes_of, read_out
-from concord_arena.surrogates import Coordinates, along
+from concord_arena.surrogates import CoordinatewiseLaws, along
 from concord_arena.tuning import find_limit, read_value, vary
 from concord_studies.contracts import PRICES
 
@@ -48,7 +48,7 @@ OCTAVES, SECOND_OCTAVES, MORE = 18, 12, 6
 LONGEST, LONGEST_LOSSY = 2**23, 2**12  # iterations, where a target is to be reached
 LATE = 8  # iterations of the second half at which the mean of x^2 is read
 UNSOLVED = 1e30  # beyond all prices
-HELD = 3e7  # numbers that the powers of versions together may hold
+LARGEST_POWERS = 3e7  # numbers that the powers of versions together may hold
 
 
 class Wish(Options):
@@ -83,18 +83,18 @@ class Score(NamedTuple):
 
 
 class Lattice(NamedTuple):
-    """An entry's grid of settings top / 2^(j/4) of its tuned option, ``own`` fixing the second.
+    """An entry's grid of settings top / 2^(j/4) of its tuned option, ``second`` fixing the other.
 
-    limit: the largest stable value. price: of an iteration, read by agents. tried: scores by j and
+    limit: the largest stable value. price: of an iteration, read by agents. scores: by j and
     read-out.
     """
 
     entry: Entry
-    own: Mapping[str, Any]
+    second: Mapping[str, Any]
     top: float
     limit: float
     price: Mapping[str, float]
-    tried: dict[float, dict[str | int, Score]]
+    scores: dict[float, dict[str | int, Score]]
 
     def step(self, j: float) -> float:
         """Return the tuned option's value at place j, top / 2^(j/4)."""
@@ -102,19 +102,19 @@ class Lattice(NamedTuple):
 
     def values(self, j: float) -> dict[str, Any]:
         """Return the values of the tuned and the second option at place j."""
-        return {**self.own, self.entry.tune: self.step(j)}
+        return {**self.second, self.entry.tune: self.step(j)}
 
     def sampler(self, j: float) -> Sampler:
         """Return the entry's sampler with the option values at place j."""
         return vary(self.entry.sampler, self.values(j), self.entry.name)
 
 
-class Found(NamedTuple):
+class Candidate(NamedTuple):
     """The best setting of an entry with a read-out: place j of a lattice.
 
-    spent: by price. b2: by level, and the ``error`` of a time average where it is asked. within:
-    the least and the largest value of the tuned option with at most twice the score. how: exact,
-    approximate, screened, or chains.
+    spent: by price. b2: by level, and the ``error`` of a time average where it is asked.
+    tuned_range: the least and the largest value of the tuned option with at most twice the score.
+    how: exact, approximate, screened, or chains.
     """
 
     lattice: Lattice
@@ -123,7 +123,7 @@ class Found(NamedTuple):
     iterations: int
     spent: Mapping[str, float]
     b2: Mapping[str, float]
-    within: tuple[float, float]
+    tuned_range: tuple[float, float]
     how: str
     score: float
 
@@ -150,12 +150,12 @@ class Search:
         problem: Problem,
         network: Network,
         positions: Moments,
-        found: Fit,
+        fit: Fit,
         wish: Wish,
         masks: Callable[[], np.random.Generator],
     ) -> None:
         """Set problem, network, starts, quadratic fit and wish; ``masks`` returns a generator."""
-        self.problem, self.network, self.fit, self.wish = problem, network, found, wish
+        self.problem, self.network, self.fit, self.wish = problem, network, fit, wish
         self.positions, self._masks = positions, masks
         self._exact = isinstance(problem, Quadratic)
         self._small = problem.agents * problem.dim <= SMALL
@@ -164,19 +164,19 @@ class Search:
             with suppress(ConcordError):
                 mix, vectors = read_out(read, network)
                 self.reads[read] = mix, bytes_of(vectors, problem)
-        self._target = found.law
+        self._target = fit.law
         size = wish.batch_size
         self._errors = None
         if size is not None:
-            self._errors = Batches(batch_size=size), batch_errors(problem, found, size)
+            self._errors = Batches(batch_size=size), batch_errors(problem, fit, size)
         # What is fitted is not known better than it fits.
         self._floor = 0.0
         if not self._exact:
-            mean, variances = estimate_by_weights(problem, found)
+            mean, variances = estimate_by_weights(problem, fit)
             self._floor = float(bias2(mean, np.diag(variances), self._target))
-        self.tried = 0
+        self.settings_tried = 0
 
-    def entry(self, entry: Entry) -> Iterator[Found]:
+    def entry(self, entry: Entry) -> Iterator[Candidate]:
         """Yield the best setting of an entry with each read-out; an error where there is none."""
         entry.sampler.check(self.problem, self.network)
         if entry.kind not in kinds.built_in("samplers"):
@@ -186,104 +186,107 @@ class Search:
         self._check_law(entry.sampler)
         lattices = self.lattices(entry)
         for lattice in lattices:
-            self._try(lattice, self._octaves(lattice))
+            self._score_settings(lattice, self._octaves(lattice))
         for _ in range(3):
-            if not sum(self._widen(lattices, read) for read in self.reads):
+            if not sum(self._extend_lattices(lattices, read) for read in self.reads):
                 break
-        wanted: dict[int, set[float]] = {}
+        places_to_score: dict[int, set[float]] = {}
         for read in self.reads:
             for _, place, j in self._minima(lattices, read):
-                wanted.setdefault(place, set()).update(j + i for i in range(-3, 4))
-        for place, js in wanted.items():
-            self._try(lattices[place], sorted(js))
-        known = self._exact and self._errors is None
-        how = "screened" if not self._small else "exact" if known else "approximate"
+                places_to_score.setdefault(place, set()).update(j + i for i in range(-3, 4))
+        for place, js in places_to_score.items():
+            self._score_settings(lattices[place], sorted(js))
+        is_exact = self._exact and self._errors is None
+        how = "screened" if not self._small else "exact" if is_exact else "approximate"
         for read in self.reads:
-            best = self._best(lattices, read, how)
+            best = self._best_setting(lattices, read, how)
             if np.isfinite(best.score):
                 yield best
 
-    def confirm(self, found: Found) -> Found:
+    def confirm(self, candidate: Candidate) -> Candidate:
         """Return a screened setting rescored by its own law, or a better neighbor.
 
         ``NoLaw`` where that is too large.
         """
         if (size := self.problem.agents * self.problem.dim) > CONFIRMED:
             raise NoLaw(f"{size} numbers exceed the {CONFIRMED} that laws are confirmed for")
-        read, lattice = found.read, found.lattice._replace(tried={})
+        read, lattice = candidate.read, candidate.lattice._replace(scores={})
         reach = 0 if not self.network.is_lossless else 1 if self._exact else 2
-        self._try(lattice, [found.j + i for i in range(-reach, reach + 1)], own=True, only=read)
+        self._score_settings(
+            lattice, [candidate.j + i for i in range(-reach, reach + 1)], own_law=True, only=read
+        )
         for _ in range(4 if reach == 2 else 0):  # downhill: surrogates of these may be far off
-            j = min(lattice.tried, key=lambda j: lattice.tried[j][read].value)
-            if not (ends := {min(lattice.tried): -2, max(lattice.tried): 2}.get(j)):
+            j = min(lattice.scores, key=lambda j: lattice.scores[j][read].value)
+            if not (ends := {min(lattice.scores): -2, max(lattice.scores): 2}.get(j)):
                 break
-            self._try(lattice, [j + ends, j + 2 * ends], own=True, only=read)
-        best = self._best([lattice], read, "exact" if self._exact else "approximate")
-        (least, most), (low, high) = found.within, best.within
+            self._score_settings(lattice, [j + ends, j + 2 * ends], own_law=True, only=read)
+        best = self._best_setting([lattice], read, "exact" if self._exact else "approximate")
+        (least, most), (low, high) = candidate.tuned_range, best.tuned_range
         return best._replace(
-            within=(min(least, low), max(most, high)) if self._exact else best.within
+            tuned_range=(min(least, low), max(most, high)) if self._exact else best.tuned_range
         )
 
-    def refine(self, found: Found) -> Found:
+    def refine(self, candidate: Candidate) -> Candidate:
         """Return the best setting near an exactly scored one, between the values that were tried.
 
         Steps are searched to a 256th of an octave: where the error of some function changes its
         sign b2 has a dip, narrower than the lattice. A number as second option is varied, too, by
         a half, a quarter and an eighth of an octave.
         """
-        best = self._refine_step(found.lattice, found.read, found.how)
-        for name, values in found.entry.second.items():
+        best = self._refine_step(candidate.lattice, candidate.read, candidate.how)
+        for name, values in candidate.entry.second.items():
             for octaves in (1 / 2, 1 / 4, 1 / 8) if isinstance(values[0], float) else ():
-                value = best.lattice.own[name]
-                entry = found.entry._replace(
+                value = best.lattice.second[name]
+                entry = candidate.entry._replace(
                     second={name: [value * 2**octaves, value / 2**octaves]}
                 )
                 for lattice in self.lattices(entry):
-                    near = round(4 * np.log2(lattice.top / best.lattice.step(best.j)))
-                    self._try(lattice, range(near - 4, near + 5), only=found.read)
-                    other = self._refine_step(lattice, found.read, found.how)
+                    place = round(4 * np.log2(lattice.top / best.lattice.step(best.j)))
+                    place = max(place, 1)  # its largest stable step may be smaller
+                    self._score_settings(lattice, range(place - 4, place + 5), only=candidate.read)
+                    other = self._refine_step(lattice, candidate.read, candidate.how)
                     best = min(best, other, key=lambda row: row.score)
         return best
 
-    def _refine_step(self, lattice: Lattice, read: str | int, how: str) -> Found:
+    def _refine_step(self, lattice: Lattice, read: str | int, how: str) -> Candidate:
         """Return the best setting of a lattice for a read-out, searched around its minima."""
-        tried = {j: {read: of[read]} for j, of in lattice.tried.items()}
-        lattice = lattice._replace(tried=tried)
+        scores_of_read = {j: {read: of[read]} for j, of in lattice.scores.items()}
+        lattice = lattice._replace(scores=scores_of_read)
         for spacing in (1 / 4, 1 / 16, 1 / 64):
             places = {
                 j + i * spacing
                 for _, _, j in self._minima([lattice], read, 4 * spacing)
                 for i in (-3, -2, -1, 1, 2, 3)
             }
-            self._try(lattice, sorted(places), only=read)
-        return self._best([lattice], read, how)
+            self._score_settings(lattice, sorted(places), only=read)
+        return self._best_setting([lattice], read, how)
 
-    def unscored_settings(self, entry: Entry) -> Iterator[Found]:
+    def unscored_settings(self, entry: Entry) -> Iterator[Candidate]:
         """Yield unscored settings an octave apart, for the read-outs agents and average."""
         for lattice in self.lattices(entry):
-            known = np.isfinite(lattice.limit)
-            octaves = self._octaves(lattice)[np.s_[:SECOND_OCTAVES] if known else np.s_[-12:]]
+            is_limited = np.isfinite(lattice.limit)
+            octaves = self._octaves(lattice)[np.s_[:SECOND_OCTAVES] if is_limited else np.s_[-12:]]
             for read in ("agents", "average"):
                 count = self._iterations(lattice.price, read) if read in self.reads else 0
                 for j in octaves if count >= 1 else ():
                     yield self._price(lattice, j, read, [j], "chains", Score(np.inf, count, {}))
 
-    def curve(self, found: Found, most: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return iterations, and a setting's b2 at these iterations for the wished level."""
+    def curve(self, candidate: Candidate, most: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return 40 iterations up to ``most``, and a setting's b2 at each, at the wished level."""
         ks = np.unique(np.geomspace(1, max(most, 1), 40).astype(int)).tolist()
-        path = self._law([found.sampler], found.how != "screened")
-        return np.array(ks), self._bias(path, found.read, ks)[self.wish.level][:, 0]
+        path = self._law([candidate.sampler], candidate.how != "screened")
+        return np.array(ks), self._bias(path, candidate.read, ks)[self.wish.level][:, 0]
 
     def lattices(self, entry: Entry) -> list[Lattice]:
         """Return a lattice for each value of the second option; an error where there is none."""
         name, values = next(iter(entry.second.items()), (None, (None,)))
         begin = read_value(entry.sampler, entry.tune, entry.name)
-        found, why = [], "no setting is stable"
+        stable_lattices, why = [], "no setting is stable"
         for value in values:
-            own = {} if name is None else {name: value}
-            one = vary(entry.sampler, own, entry.name)
-            given = self.problem, self.network, self._masks()
-            price = prices.price_per_iteration(one, *given)
+            second = {} if name is None else {name: value}
+            one = vary(entry.sampler, second, entry.name)
+            arguments = self.problem, self.network, self._masks()
+            price = prices.price_per_iteration(one, *arguments)
             if self._iterations(price, "agents") < 1:
                 why = self._dear(price)
                 continue
@@ -293,10 +296,10 @@ class Search:
                 limit = find_limit(one, entry.tune, self._bare(), self.network)
             if not np.isnan(limit):
                 top = limit if np.isfinite(limit) else begin * 2.0**9
-                found.append(Lattice(entry, own, top, limit, price, {}))
-        if not found:
+                stable_lattices.append(Lattice(entry, second, top, limit, price, {}))
+        if not stable_lattices:
             raise ConcordError(why)
-        return found
+        return stable_lattices
 
     def _dear(self, price: Mapping[str, float]) -> str:
         """Return a sentence on the part of the budget that pays for no iteration."""
@@ -319,10 +322,10 @@ class Search:
 
     def _bare(self) -> Any:
         """Return the quadratic problem that sets stability limits; of a large one a coordinate."""
-        found = self.fit
+        fit = self.fit
         if self._small:
-            return self.problem if self._exact else QuadraticProblem(found.hessians, found.shift)
-        problems = along(found, self.positions)[1]
+            return self.problem if self._exact else QuadraticProblem(fit.hessians, fit.shift)
+        problems = along(fit, self.positions)[1]
         return max(problems, key=lambda problem: float(np.abs(problem.gram).max()))
 
     def _octaves(self, lattice: Lattice) -> list[int]:
@@ -332,56 +335,69 @@ class Search:
         count = 24 if self.wish.target else SECOND_OCTAVES if lattice.entry.second else OCTAVES
         return [4 * i for i in range(1, count + 1)]
 
-    def _widen(self, lattices: Sequence[Lattice], read: str | int) -> bool:
-        """Try more octaves where the best setting is the last; return whether any were tried."""
+    def _extend_lattices(self, lattices: Sequence[Lattice], read: str | int) -> bool:
+        """Score more octaves beyond a lattice whose best setting is at its end, for a read-out.
+
+        Returns whether there were any.
+        """
         score, place, j = min(_scores(lattices, read))
-        tried, limit = lattices[place].tried, lattices[place].limit
-        side = 1 if j == max(tried) else -1 if j == min(tried) and not np.isfinite(limit) else 0
+        scores_at, limit = lattices[place].scores, lattices[place].limit
+        side = (
+            1
+            if j == max(scores_at)
+            else -1
+            if j == min(scores_at) and not np.isfinite(limit)
+            else 0
+        )
         if not (np.isfinite(score) and side):
             return False
-        self._try(lattices[place], [j + side * 4 * i for i in range(1, MORE + 1)])
+        self._score_settings(lattices[place], [j + side * 4 * i for i in range(1, MORE + 1)])
         return True
 
     def _minima(
         self, lattices: Sequence[Lattice], read: str | int, apart: float = 4
     ) -> list[tuple[float, int, float]]:
         """Return the two best minima among places ``apart``: (score, place of the lattice, j)."""
-        own = {(place, j): score for score, place, j in _scores(lattices, read)}
-        found = [
+        score_at = {(place, j): score for score, place, j in _scores(lattices, read)}
+        minima = [
             (score, place, j)
-            for (place, j), score in own.items()
+            for (place, j), score in score_at.items()
             if np.isfinite(score)
-            and score <= min(own.get((place, j + side), np.inf) for side in (-apart, apart))
+            and score <= min(score_at.get((place, j + side), np.inf) for side in (-apart, apart))
         ]
-        return sorted(found)[:2]
+        return sorted(minima)[:2]
 
-    def _try(
+    def _score_settings(
         self,
         lattice: Lattice,
         js: Sequence[float],
-        own: bool = False,
+        own_law: bool = False,
         only: str | int | None = None,
     ) -> None:
-        """Score a lattice's unscored settings j, with all read-outs or ``only`` one.
+        """Score a lattice's unscored settings at places j, with all read-outs or ``only`` one.
 
-        own: score by the settings' own laws, and beyond the stability limit, too.
+        The scores are added to ``lattice.scores``.
+
+        own_law: score by the settings' own laws, and beyond the stability limit, too.
         """
-        below = own or np.isinf(lattice.limit)
-        new = [j for j in js if j not in lattice.tried and (below or j > 0)]
-        own = own or self._small
+        below = own_law or np.isinf(lattice.limit)
+        new = [j for j in js if j not in lattice.scores and (below or j > 0)]
+        own_law = own_law or self._small
         # Powers of so many versions are held at once.
-        size = self.problem.agents * (self.problem.dim if own else 1)
-        if self.problem.agents > MANY and not own:
+        size = self.problem.agents * (self.problem.dim if own_law else 1)
+        if self.problem.agents > MANY and not own_law:
             size = 4
-        count = max(int(HELD / (48 * size**2)), 1)
+        count = max(int(LARGEST_POWERS / (48 * size**2)), 1)
         for first in range(0, len(new), count):
             part = new[first : first + count]
-            path = self._law([lattice.sampler(j) for j in part], own)
-            self.tried += len(part)
+            path = self._law([lattice.sampler(j) for j in part], own_law)
+            self.settings_tried += len(part)
             for read in self.reads if only is None else (only,):
-                found = self._score(path, read, lattice.price)
-                for j, score in zip(part, found or [Score(np.inf, 0, {})] * len(part), strict=True):
-                    lattice.tried.setdefault(j, {})[read] = score
+                new_scores = self._score(path, read, lattice.price)
+                for j, score in zip(
+                    part, new_scores or [Score(np.inf, 0, {})] * len(part), strict=True
+                ):
+                    lattice.scores.setdefault(j, {})[read] = score
 
     def _score(self, path: Any, read: str | int, price: Mapping[str, float]) -> list[Score]:
         """Score the versions of a path with a read-out. None if the budget pays for nothing.
@@ -395,55 +411,55 @@ class Search:
         b2 = self._bias(path, read, ks)
         if wish.averages:
             b2["error"] = self._errors_of_averages(path, read, most)[None]
-        own = b2["error" if wish.averages else wish.level]
-        values, rows = own[-1], np.full(own.shape[1], len(ks) - 1)
+        by_iteration = b2["error" if wish.averages else wish.level]
+        values, rows = by_iteration[-1], np.full(by_iteration.shape[1], len(ks) - 1)
         if wish.target is not None:
-            at = scores.solved_at(own, wish.target)
+            at = scores.solved_at(by_iteration, wish.target)
             paid = np.array(ks) * self._paid(price, read)[str(wish.price)]
             rows = np.minimum(at, rows)
-            values = np.where(at < len(ks), paid[rows], UNSOLVED * (1 + own[-1]))
+            values = np.where(at < len(ks), paid[rows], UNSOLVED * (1 + by_iteration[-1]))
         return [
             Score(value, ks[row], {level: float(of[row, v]) for level, of in b2.items()})
             for v, (value, row) in enumerate(zip(values.tolist(), rows.tolist(), strict=True))
         ]
 
-    def _best(self, lattices: Sequence[Lattice], read: str | int, how: str) -> Found:
-        """Return the setting with the least score for a read-out."""
+    def _best_setting(self, lattices: Sequence[Lattice], read: str | int, how: str) -> Candidate:
+        """Return the setting with the least score for a read-out, noting how it was scored."""
         careful = not self._exact and self.wish.target is None
-        own = {(place, j): score for score, place, j in _scores(lattices, read)}
+        score_at = {(place, j): score for score, place, j in _scores(lattices, read)}
 
-        def worse(place: int, j: float) -> float:
-            """Return a setting's score; for approximate laws the largest of it and neighbors."""
-            beside = (own.get((place, j + side), 0.0) for side in (-1, 1) if careful)
-            return max(own[place, j], *beside, 0.0)
+        def score_with_neighbors(place: int, j: float) -> float:
+            """Return the score at a place; of an approximate law the worst of it and around."""
+            neighbors = (score_at.get((place, j + side), 0.0) for side in (-1, 1) if careful)
+            return max(score_at[place, j], *neighbors, 0.0)
 
-        place, j = min(own, key=lambda one: (worse(*one), one))
+        place, j = min(score_at, key=lambda one: (score_with_neighbors(*one), one))
         lattice = lattices[place]
-        score = lattice.tried[j][read]
-        near = [j]
+        score = lattice.scores[j][read]
+        places = [j]
         for side in (1, -1):
-            for i in sorted(lattice.tried, key=lambda i: i * side):
+            for i in sorted(lattice.scores, key=lambda i: i * side):
                 if (i - j) * side > 0:
-                    if not own[place, i] <= 2 * score.value:
+                    if not score_at[place, i] <= 2 * score.value:
                         break
-                    near.append(i)
+                    places.append(i)
         b2 = {level: max(b2, self._floor) for level, b2 in score.b2.items()}
-        return self._price(lattice, j, read, near, how, score._replace(b2=b2))
+        return self._price(lattice, j, read, places, how, score._replace(b2=b2))
 
     def _price(
         self,
         lattice: Lattice,
         j: float,
         read: str | int,
-        near: Sequence[float],
+        places: Sequence[float],
         how: str,
         score: Score,
-    ) -> Found:
+    ) -> Candidate:
         """Return a setting with score and price. near: lattice places at most twice as bad."""
         value, count, b2 = score
         paid = {name: count * each for name, each in self._paid(lattice.price, read).items()}
-        within = lattice.step(max(near)), lattice.step(min(near))
-        return Found(lattice, j, read, count, paid, b2, within, how, value)
+        tuned_range = lattice.step(max(places)), lattice.step(min(places))
+        return Candidate(lattice, j, read, count, paid, b2, tuned_range, how, value)
 
     def _paid(self, price: Mapping[str, float], read: str | int) -> dict[str, float]:
         """Return the price of an iteration, by currency, with the bytes of a read-out added."""
@@ -460,22 +476,24 @@ class Search:
             raise ConcordError(f"an iteration costs no {' or '.join(self.wish.budget)}")
         return prices.count_iterations(self.wish.budget, paid, 10**9)
 
-    def _law(self, samplers: Sequence[Sampler], own: bool) -> Any:
-        """Return the laws of samplers: exact or linearized if ``own``, else surrogates."""
-        network, given, errors = self.network, self.positions, self._errors
+    def _law(self, samplers: Sequence[Sampler], own_law: bool) -> Any:
+        """Return the laws of samplers: exact or linearized if ``own_law``, else surrogates."""
+        network, positions, errors = self.network, self.positions, self._errors
         if errors is not None and not self._small:
             raise NoLaw(
                 f"mini-batches are predicted for up to {SMALL} entries of the positions; sample it"
             )
         if not self._exact:
             linearized.refuse_local_steps(samplers)  # surrogates know even less
-        if not own:
-            return Coordinates(samplers, self.fit, network, given, mean=network.agents > MANY)
+        if not own_law:
+            return CoordinatewiseLaws(
+                samplers, self.fit, network, positions, mean=network.agents > MANY
+            )
         if not self._exact:
             law = linearized.LinearizedPath
-            return law(samplers, self.problem, network, given, self.fit, errors=errors)
+            return law(samplers, self.problem, network, positions, self.fit, errors=errors)
         every = [self.problem] * len(samplers)
-        return laws_of_versions(samplers, every, network, given, most=np.inf, errors=errors)
+        return laws_of_versions(samplers, every, network, positions, most=np.inf, errors=errors)
 
     def _bias(self, path: Any, read: str | int, ks: Sequence[int]) -> dict[str, np.ndarray]:
         """Return b2 by level, each (iterations, versions). Infinite where it is not a number.
@@ -483,14 +501,18 @@ class Search:
         Large values stay: agents that start far away have not diverged.
         """
         mix = self.reads[read][0]
-        seen: Marginals = (path if read == "average" else path.with_answers(mix)).marginals_at(ks)
-        found = scores.compute_bias(seen, self._target)
-        return dict.fromkeys(found, found["average"]) if read == "average" else found
+        marginals: Marginals = (path if read == "average" else path.with_answers(mix)).marginals_at(
+            ks
+        )
+        b2 = scores.compute_bias(marginals, self._target)
+        return dict.fromkeys(b2, b2["average"]) if read == "average" else b2
 
     def _errors_of_averages(self, path: Any, read: str | int, end: int) -> np.ndarray:
-        """Return the errors of versions' time averages, (versions,), as ``recommend`` says.
+        """Return the errors of averages over the second half of ``end`` iterations, (versions,).
 
-        Infinite where it is not a number.
+        The larger of the expected squared error of the average of x_j, and of the squared bias of
+        that of x_j^2, over the posterior's variances. Infinite where it is not a number. path: the
+        laws of versions of a sampler. read: the read-out.
         """
         path = path if read == "average" else path.with_answers(self.reads[read][0])
         averaged = path.time_average(end)
@@ -499,10 +521,13 @@ class Search:
                 f"the law of a time average is not computed over {end:,} iterations; use by='b2'"
             )
         late = np.unique(np.linspace(end // 2 + 1, end, LATE).round().astype(int)).tolist()
-        seen, level = path.marginals_at(late), "average" if read == "average" else self.wish.level
-        law = (seen.mean, seen.cov) if level == "worst" else seen[2:]
-        (wanted, variances), dim = self._target.monomials(), len(self._target.mean)
-        off = monomials(*law)[0].mean(axis=0)[..., dim:] - wanted[dim:]
+        marginals, level = (
+            path.marginals_at(late),
+            "average" if read == "average" else self.wish.level,
+        )
+        law = (marginals.mean, marginals.cov) if level == "worst" else marginals[2:]
+        (target_moments, variances), dim = self._target.monomials(), len(self._target.mean)
+        off = monomials(*law)[0].mean(axis=0)[..., dim:] - target_moments[dim:]
         squares = (off**2 / variances[dim:]).max(axis=-1)
         squares = squares.max(axis=-1) if level == "worst" else squares
         both = np.maximum(scores.ergodic(averaged, self._target)[level], squares)
@@ -512,5 +537,5 @@ class Search:
 def _scores(lattices: Sequence[Lattice], read: str | int) -> Iterator[tuple[float, int, float]]:
     """Yield (score, place of the lattice, j) of all settings scored with a read-out."""
     for place, lattice in enumerate(lattices):
-        for j, of in lattice.tried.items():
+        for j, of in lattice.scores.items():
             yield of[read].value, place, j

@@ -153,7 +153,7 @@ def _stationary_bias(
     agents, dim = problem.agents, problem.dim
     batches = Batches(batch_size=size)
     update = update_of(sampler, problem, network, batches)
-    if update.arrivals is not None:
+    if update.loss_effect is not None:
         raise NoLaw("vectors may get lost here, and laws have no limit of mini-batches; remove it")
     if size is not None and not hasattr(problem, "batch_noise_covariance"):
         raise NoLaw(
@@ -161,19 +161,22 @@ def _stationary_bias(
             "linear_regression, or batch_sizes=[None]"
         )
 
-    def errors(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
-        """Return the covariances of mini-batch gradient errors at a state's moments."""
-        seen = exact.marginals(mean, cov, agents, dim)
-        noise: np.ndarray = problem.batch_noise_covariance(seen.mean, seen.cov, size, "data", "all")
+    def error_covariances(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+        """Return the covariances of mini-batch gradient errors at a state's moments.
+
+        mean: (S,). cov: (S, S). The result: (agents, dim, dim).
+        """
+        moments = exact.marginals(mean, cov, agents, dim)
+        noise: np.ndarray = problem.batch_noise_covariance(moments.mean, moments.cov, batches)
         return noise
 
     start = exact.initial_moments(agents, dim, (0.0, 1.0), update.start)
-    law = exact.limit(update.at(SETTLED), *start, None if size is None else errors)
+    law = exact.limit(update.at(SETTLED), *start, None if size is None else error_covariances)
     names = ("w2", "mean_error", "covariance_error", "b2", "w2_average", "b2_average")
     if law is None:
         return dict.fromkeys(names, np.inf)
-    seen, target = exact.marginals(*law, agents, dim), problem.posterior
-    parts, b2 = scores.distance(seen, target), scores.compute_bias(seen, target)
+    law_at_rest, target = exact.marginals(*law, agents, dim), problem.posterior
+    parts, b2 = scores.distance(law_at_rest, target), scores.compute_bias(law_at_rest, target)
     worst, average = parts["worst"], parts["average"]
     values = *(worst[name] for name in names[:3]), b2["worst"], average["w2"], b2["average"]
     return {name: float(value) for name, value in zip(names, values, strict=True)}

@@ -10,7 +10,7 @@ from concord.errors import ConcordError, nearest
 from concord_studies.contracts import PRICES
 from concord_studies.results import Measured
 from concord_studies.runs.run import Run
-from concord_studies.scores import missing
+from concord_studies.scores import why_no_scores
 
 COLUMNS = (
     *("experiment", "task", "entry", "price", "spent", "level", "score", "value", "lo", "hi"),
@@ -35,29 +35,32 @@ def choose_tasks(runs: Sequence[Run], typed: Sequence[str]) -> list[Run]:
         {name_task(run.labels), *(str(v) for k, v in run.labels.items() if k != "entry")}
         for run in runs
     ]
-    chosen = [run for run, own in zip(runs, names, strict=True) if not typed or own & {*typed}]
+    chosen = [
+        run for run, labels in zip(runs, names, strict=True) if not typed or labels & {*typed}
+    ]
     if not chosen:
-        known = {name for own in names for name in own}
-        raise ConcordError(f"--tasks: no task has {typed[0]!r}; {nearest(typed[0], known)}")
+        all_labels = {name for labels in names for name in labels}
+        raise ConcordError(f"--tasks: no task has {typed[0]!r}; {nearest(typed[0], all_labels)}")
     return chosen
 
 
-def scores(cells: Sequence[Measured]) -> Iterator[list[Any]]:
-    """Yield the rows of the long table of scores; a cell without scores has one with the reason.
+def iterate_scores(cells: Sequence[Measured]) -> Iterator[list[Any]]:
+    """Yield the rows, with ``COLUMNS``, of the long table of the scores of cells.
 
-    state: scored, diverged (the score is infinite), not applicable, or not run.
+    The column state says: scored, diverged (the score is infinite), not applicable, or not run. A
+    cell without scores has one row with the reason as its state.
     """
     for cell in cells:
         run = cell.run
         head = [run["experiment"], name_task(run["labels"]), run["labels"]["entry"]]
-        if (lacking := missing(cell)) is not None:
+        if (lacking := why_no_scores(cell)) is not None:
             yield [*head, *[None] * 7, lacking]
             continue
         for row in cell.metrics.to_dict("records"):
-            found = _SCORES.fullmatch(row["metric"])
-            if found is None:
+            match = _SCORES.fullmatch(row["metric"])
+            if match is None:
                 continue
-            score, price, limit = found.groups()
+            score, price, limit = match.groups()
             spent = run["arena"]["budget"].get(price) if price else None
             ends = [None if np.isnan(row[end]) else row[end] for end in ("lo", "hi")]
             state = "scored" if np.isfinite(row["value"]) else "diverged"

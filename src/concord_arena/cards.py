@@ -10,7 +10,7 @@ from concord_studies import words
 from concord_studies.pages import markdown
 from concord_studies.pages.markdown import Section
 from concord_studies.results import Measured
-from concord_studies.scores import missing
+from concord_studies.scores import why_no_scores
 
 
 def card(name: str, cells: Sequence[Measured], about: Mapping[str, Any]) -> str:
@@ -20,7 +20,7 @@ def card(name: str, cells: Sequence[Measured], about: Mapping[str, Any]) -> str:
     done: list[tuple[float, list[str]]] = []
     lacking: dict[str, list[str]] = {}
     for cell in cells:
-        if (why := missing(cell)) is not None:
+        if (why := why_no_scores(cell)) is not None:
             lacking.setdefault(why, []).append(": ".join(_place(cell)))
         elif "share" in cell.run["labels"]:
             bias = [_value(cell, "stationary_b2", agent) for agent in ("worst", "average")]
@@ -66,14 +66,14 @@ def _options(run: Mapping[str, Any]) -> str:
     fixed = words.options({k: v for k, v in stated.items() if k not in tuned} | share)
     begin = {k: f"(the search begins at {words.value(stated.get(k))})" for k in tuned}
     begin |= {k: f"({words.value(v)})" for k, v in arena["second"].items()}
-    told = f"Tuned: {words.options(begin)}. " if tuned else ""
-    return f"{told}Fixed: {fixed or 'nothing'}."
+    sentence = f"Tuned: {words.options(begin)}. " if tuned else ""
+    return f"{sentence}Fixed: {fixed or 'nothing'}."
 
 
 def _value(cell: Measured, metric: str, agent: str) -> float:
     table = cell.metrics
-    mine = (table["metric"].str.startswith(metric) & (table["agent"] == agent)).to_numpy()
-    values = table["value"][mine].to_numpy(float)
+    rows = (table["metric"].str.startswith(metric) & (table["agent"] == agent)).to_numpy()
+    values = table["value"][rows].to_numpy(float)
     return float(values[0]) if len(values) else float("nan")
 
 

@@ -55,7 +55,7 @@ from concord_arena.scores import Levels
 from concord_arena.tuning import SETTINGS, WIDER, Setting, extend, refine, settings
 from concord_studies.intervals import mean_over_chains
 from concord_studies.metrics import Row
-from concord_studies.privacy import sigma
+from concord_studies.metrics.privacy import sigma
 from concord_studies.runs.run import Run
 
 PER_OCTAVE, PER_OCTAVE_OF_TUNING = 4, 2  # scores that are looked at
@@ -75,18 +75,18 @@ class Scored(NamedTuple):
 class Task(NamedTuple):
     """A network with problems: the first to choose settings on, the others to judge on.
 
-    names: of the streams of each problem. kept: what scores of all entries share.
+    names: of the streams of each problem. cache: what scores of all entries share.
     """
 
     problems: list[Problem]
     names: list[str]
     network: Network
     masks: Any
-    kept: dict[Any, Any]
+    cache: dict[Any, Any]
 
 
 _OF_PROBLEMS = ("paper", "problem", "partition", "agents")
-# Of the last task, and what is kept of them.
+# Of the last task, and what scores of them share.
 _problems: dict[tuple[Any, str], tuple[list[Problem], dict[Any, Any]]] = {}
 
 
@@ -101,27 +101,27 @@ def build_task(run: Run, resources: Path) -> Task:
     def masks() -> np.random.Generator:
         return streams.generator(run.seed, "network", run.paper, run.problem_name)
 
-    own = run.problem_name
-    names = [own, *(f"{own}/{number + 1}" for number in range(run.arena.sets))]
+    problem_name = run.problem_name
+    names = [problem_name, *(f"{problem_name}/{number + 1}" for number in range(run.arena.sets))]
     module, document = run.problem.module, run.document
     stated = [run.seed, run.data_digest(), *(document[key] for key in _OF_PROBLEMS)]
     known_as = module, json.dumps([names, stated], sort_keys=True)
     if known_as not in _problems:
         _problems.clear()
         _problems[known_as] = [run.build_problem(resources, name) for name in names], {}
-    problems, kept = _problems[known_as]
-    return Task(problems, names, run.network_of_agents, masks, kept)
+    problems, cache = _problems[known_as]
+    return Task(problems, names, run.network_of_agents, masks, cache)
 
 
 class Group(NamedTuple):
     """Settings that are tried together, what scores them, and what an iteration costs."""
 
     settings: list[Setting]
-    path: Laws | Chains
+    laws: Laws | Chains
     price: Mapping[str, float]
 
 
-class Tried(NamedTuple):
+class ScoredSetting(NamedTuple):
     """A setting with its score at a budget, and what it pays until it reaches the entry's aim."""
 
     setting: Setting
@@ -147,18 +147,18 @@ def score(run: Run, task: Task) -> Scored:
         read = read_out(arena.read, task.network)
         prices.try_step(sampler, task.problems[0], task.network, task.masks())
     except ConcordError as error:
-        return Scored([_network(0, "applicable", 0.0)], {"not applicable": str(error)})
+        return Scored([_row_of_network(0, "applicable", 0.0)], {"not applicable": str(error)})
     cell = _Cell(run, task, *read)
     try:
-        groups = [cell.group(own) for own in cell.settings]
+        groups = [cell.group(group_settings) for group_settings in cell.settings]
     except NoLaw:
         why = "no exact law is known, and nothing is sampled"
-        return Scored([_network(0, "applicable", -1.0)], {"not run": why})
-    last, exact = run.iterations, all(group.path.exact for group in groups)
-    rows = [_network(last, "applicable", 1.0), _network(last, "exact", float(exact))]
+        return Scored([_row_of_network(0, "applicable", -1.0)], {"not run": why})
+    last, exact = run.iterations, all(group.laws.exact for group in groups)
+    rows = [_row_of_network(last, "applicable", 1.0), _row_of_network(last, "exact", float(exact))]
     if arena.tune is not None:
         most = max(cell.limits, default=np.nan, key=np.nan_to_num)
-        rows.append(_network(last, f"stable.{arena.tune}", most))
+        rows.append(_row_of_network(last, f"stable.{arena.tune}", most))
     choice: dict[str, Any] = {}
     for name in arena.budget:
         chosen = cell.choose(groups, name)
@@ -194,15 +194,15 @@ class _Cell:
         self._runs = count + 1 if arena.paid and count > 1 else 1  # that the budget pays for
         self._judges: dict[str, Laws | Chains] = {}  # often the same for several prices
 
-    def group(self, own: list[Setting]) -> Group:
+    def group(self, settings: list[Setting]) -> Group:
         """Return settings with their laws or chains and their price; ``NoLaw`` without either."""
-        sampler, task, size = own[0].sampler, self._task, len(own)
+        sampler, task, size = settings[0].sampler, self._task, len(settings)
         price = prices.price_per_iteration(sampler, self._first, task.network, task.masks())
         price["bytes"] += self._read_bytes
         price = {name: self._runs * paid for name, paid in price.items()}
         named = [(task.names[0], self._first)] * size
-        samplers, network = [setting.sampler for setting in own], self._network(sampler, price)
-        return Group(own, self._path(named, samplers, network, TUNING), price)
+        samplers, network = [setting.sampler for setting in settings], self._network(sampler, price)
+        return Group(settings, self._path(named, samplers, network, TUNING), price)
 
     def _path(
         self,
@@ -220,7 +220,7 @@ class _Cell:
             if not self._arena.sampled:
                 raise
         fewer = replace(run, chains=max(run.chains // share, 2))
-        return Chains(samplers, named, network, fewer, self._mix, self._task.kept)
+        return Chains(samplers, named, network, fewer, self._mix, self._task.cache)
 
     def _network(self, sampler: Sampler, price: Mapping[str, float]) -> Network:
         """Return the task's network, with the privacy noise for which the budget spends epsilon."""
@@ -245,22 +245,24 @@ class _Cell:
 
         The search goes on beyond or between the settings of these groups, as ``tuning`` says.
         """
-        tried = [each for group in groups for each in self._try(group, name)]
-        if not tried:
+        candidates = [each for group in groups for each in self._score_settings(group, name)]
+        if not candidates:
             return None
-        chosen, arena = self._best(tried, name), self._arena
+        chosen, arena = self._choose_best(candidates, name), self._arena
         if self._seeks:
             more = refine(arena, chosen.setting, self._where)
-            return self._best([*tried, *self._try(self.group(more), name)], name)
+            return self._choose_best(
+                [*candidates, *self._score_settings(self.group(more), name)], name
+            )
         for _ in range(WIDER if self._tunes and not arena.paid else 0):
-            if not (end := self._end(chosen)):
+            if not (end := self._edge_of_search(chosen)):
                 break
             more = extend(arena, chosen.setting, end == "largest", self._where)
-            tried += self._try(self.group(more), name)
-            chosen = self._best(tried, name)
+            candidates += self._score_settings(self.group(more), name)
+            chosen = self._choose_best(candidates, name)
         return chosen
 
-    def _try(self, group: Group, name: str) -> list[Tried]:
+    def _score_settings(self, group: Group, name: str) -> list[ScoredSetting]:
         """Score settings at a price's budget. None if an iteration costs nothing of it."""
         price, aim, paid = group.price, self._arena.aim, np.full(len(group.settings), np.inf)
         if not price[name]:
@@ -268,34 +270,34 @@ class _Cell:
         b2, k = paid, self._count(name, price)
         if k >= 1:
             due = [k] if aim is None else scores.looks(k, PER_OCTAVE_OF_TUNING)
-            every = group.path.bias(due)["worst"]
+            every = group.laws.bias(due)["worst"]
             b2 = every[-1]
             if aim is not None:
                 paid = scores.paid_until(every, np.array(due) * price[name], aim)
         numbers = zip(group.settings, b2.tolist(), paid.tolist(), strict=True)
-        return [Tried(setting, price, *own) for setting, *own in numbers]
+        return [ScoredSetting(setting, price, *numbers_of) for setting, *numbers_of in numbers]
 
-    def _best(self, tried: Sequence[Tried], name: str) -> Chosen:
+    def _choose_best(self, candidates: Sequence[ScoredSetting], name: str) -> Chosen:
         """Return the setting with the least score, or price, and the reasons."""
         tune, aim, score = self._arena.tune, self._arena.aim, self._metric
-        values = [each.score for each in tried]
+        values = [each.score for each in candidates]
         reason = f"least {score} of worst after {self._arena.budget[name]:g} {name}"
-        if any(np.isfinite(each.paid) for each in tried):
-            score, values = "price", [each.paid for each in tried]
+        if any(np.isfinite(each.paid) for each in candidates):
+            score, values = "price", [each.paid for each in candidates]
             reason = f"least {name} until b2 of worst stays below {aim:g}"
         elif aim is not None:
             reason += f", since none stays below {aim:g}"
         best = int(np.argmin(values))
-        (chosen, price, *_), least = tried[best], values[best]
+        (chosen, price, *_), least = candidates[best], values[best]
         second = _drop(chosen.values, tune)
         alike = [
             (each.setting.values[tune], value)
-            for each, value in zip(tried, values, strict=True)
+            for each, value in zip(candidates, values, strict=True)
             if tune is not None and second.items() <= each.setting.values.items()
         ]
-        near = [step for step, value in alike if value <= 2 * least]
+        steps = [step for step, value in alike if value <= 2 * least]
         ends = [float(end(alike)[0]) for end in (min, max)] if alike else []
-        own = chosen.values.get(str(tune)) if len(alike) > 1 else None
+        tuned_value = chosen.values.get(str(tune)) if len(alike) > 1 else None
         about = {
             "chosen": {
                 k: v if isinstance(v, (int, str, bool)) else float(v)
@@ -303,22 +305,21 @@ class _Cell:
             },
             "reason": reason,
             score: least,
-            "settings": len(tried),
+            "settings": len(candidates),
             "values tried": ends,
             "diverged": sum(not np.isfinite(value) for value in values),
-            "least value tried": own is not None and own == ends[0],
-            "largest value tried": own is not None and own == ends[1],
-            "within twice the best": float(max(near) / min(near)) if near else 1.0,
+            "least value tried": tuned_value is not None and tuned_value == ends[0],
+            "largest value tried": tuned_value is not None and tuned_value == ends[1],
+            "within twice the best": float(max(steps) / min(steps)) if steps else 1.0,
             "iterations": self._count(name, price),
             "price of an iteration": dict(price),
         }
         return Chosen(chosen, price, about)
 
-    def _end(self, chosen: Chosen) -> str | None:
-        """Return the end of the values tried, "least" or "largest", at which the choice lies.
+    def _edge_of_search(self, chosen: Chosen) -> str | None:
+        """Return at which edge of the values tried the choice lies, "least" or "largest".
 
-        None where there may be nothing better beyond: where all diverge, too, or above the largest
-        stable value.
+        None where it lies inside, where all diverge, or where what is beyond is not stable.
         """
         about, tune = chosen.about, self._arena.tune
         if about["diverged"] == about["settings"]:
@@ -326,8 +327,8 @@ class _Cell:
         if about["least value tried"]:
             return "least"
         unbounded = any(
-            np.isinf(limit) and _drop(own[0].values, tune) == _drop(chosen.setting.values, tune)
-            for own, limit in zip(self.settings, self.limits, strict=True)
+            np.isinf(limit) and _drop(group[0].values, tune) == _drop(chosen.setting.values, tune)
+            for group, limit in zip(self.settings, self.limits, strict=True)
         )
         return "largest" if about["largest value tried"] and unbounded else None
 
@@ -336,75 +337,81 @@ class _Cell:
         last, arena, task, setting = self._last, self._arena, self._task, chosen.setting
         for option, value in setting.values.items():
             if isinstance(value, (int, float)):
-                yield _network(last, f"chosen.{option}_by_{name}", float(value))
-        yield _network(last, f"steps_by_{name}", chosen.about["within twice the best"])
+                yield _row_of_network(last, f"chosen.{option}_by_{name}", float(value))
+        yield _row_of_network(last, f"steps_by_{name}", chosen.about["within twice the best"])
         if self._tunes:
-            yield _network(last, f"end_by_{name}", float(bool(self._end(chosen))))
+            yield _row_of_network(last, f"end_by_{name}", float(bool(self._edge_of_search(chosen))))
         network = self._network(setting.sampler, chosen.price)
         if arena.epsilon is not None:
             assert network.conditions.privacy is not None
             chosen.about["sigma"] = network.conditions.privacy.sigma
-            yield _network(last, f"sigma_by_{name}", chosen.about["sigma"])
+            yield _row_of_network(last, f"sigma_by_{name}", chosen.about["sigma"])
         if (key := f"{setting.sampler} {network.conditions}") not in self._judges:
             named = list(zip(task.names[1:], task.problems[1:], strict=True))
             self._judges[key] = self._path(named, [setting.sampler] * arena.sets, network)
         path = self._judges[key]
         yield from self._judge(path, name, chosen.price)
         if name == next(iter(arena.budget)) and isinstance(path, Laws):
-            yield from _scores(FOREVER, "stationary_b2", path.limit() or {})
+            yield from _rows_of_scores(FOREVER, "stationary_b2", path.limit() or {})
 
     def _judge(self, path: Laws | Chains, name: str, price: Mapping[str, float]) -> Iterator[Row]:
         """Yield the scores of laws or chains of the judging data sets at a price's budget."""
         last, score, end = self._last, self._metric, self._count(name, price)
         if end < 1:  # too dear: it stays where it starts
-            yield from _scores(last, f"{score}_by_{name}", scores.ends(path.bias([0])))
+            yield from _rows_of_scores(last, f"{score}_by_{name}", scores.ends(path.bias([0])))
             for number in range(self._arena.sets):
-                yield _network(last, f"status.{name}_set_{number + 1}", 0.0)
+                yield _row_of_network(last, f"status.{name}_set_{number + 1}", 0.0)
             return
         due = scores.looks(end, PER_OCTAVE)
         b2, further = path.measure(due, self._run.metrics)
         final = scores.ends(b2)
-        yield from _scores(last, f"{score}_by_{name}", final)
+        yield from _rows_of_scores(last, f"{score}_by_{name}", final)
         for metric, levels in further:
             if metric in GEOMETRIC:
-                yield from _scores(last, f"{metric}_by_{name}", levels, each=metric in EACH)
+                yield from _rows_of_scores(last, f"{metric}_by_{name}", levels, each=metric in EACH)
                 continue
             for level, values in levels.items():
-                yield _mean(last, level, f"{metric}_by_{name}", values)
+                yield _row_of_mean(last, level, f"{metric}_by_{name}", values)
         if score != "b2":
             return
         paid = np.array(due) * price[name]
         for target in scores.TARGETS:
             hit = {level: scores.paid_until(of, paid, target) for level, of in b2.items()}
-            yield from _scores(last, f"{name}_to_{target:g}", hit)
+            yield from _rows_of_scores(last, f"{name}_to_{target:g}", hit)
         worst = final["worst"]
         solved = np.where(worst <= max(scores.TARGETS), 1, np.where(np.isfinite(worst), 0, -1))
         for number, value in enumerate(solved):
-            yield _network(last, f"status.{name}_set_{number + 1}", float(value))
+            yield _row_of_network(last, f"status.{name}_set_{number + 1}", float(value))
         for row, k in enumerate(due if self._arena.curve else ()):
-            yield _network(k, f"spent.{name}", k * price[name])
+            yield _row_of_network(k, f"spent.{name}", k * price[name])
             of_row = {level: values[row] for level, values in b2.items()}
-            yield from _scores(k, f"curve.{name}", of_row, each=False)
+            yield from _rows_of_scores(k, f"curve.{name}", of_row, each=False)
 
 
 def _drop(values: Mapping[str, Any], tune: str | None) -> dict[str, Any]:
     return {option: value for option, value in values.items() if option != tune}
 
 
-def _network(k: int, metric: str, value: float) -> Row:
+def _row_of_network(k: int, metric: str, value: float) -> Row:
     """Return the row of a number of the network that no chance enters."""
     return Row(k, "network", metric, value, chance=False)
 
 
-def _mean(k: int, level: str, metric: str, values: np.ndarray) -> Row:
-    """Return the row of a mean over data sets with its interval; ``exact`` is the posterior's."""
+def _row_of_mean(k: int, level: str, metric: str, values: np.ndarray) -> Row:
+    """Return the row of the mean of values (sets,), with its interval.
+
+    The level "exact" is the posterior's own score: a metric of its own of the network.
+    """
     if level == "exact":
         level, metric = "network", f"{metric}_exact"
     return Row(k, level, metric, *mean_over_chains(values), trials=len(values))
 
 
-def _scores(k: int, metric: str, values: Levels, each: bool = True) -> Iterator[Row]:
-    """Yield the geometric mean over data sets with its interval, and each set's number."""
+def _rows_of_scores(k: int, metric: str, values: Levels, each: bool = True) -> Iterator[Row]:
+    """Yield, by level, the row of the geometric mean of values (sets,) with its 95 % interval.
+
+    each: besides, a row for each data set's number.
+    """
     for level, of_sets in values.items():
         if len(of_sets) == 1:
             yield Row(k, level, metric, float(of_sets[0]), chance=False)

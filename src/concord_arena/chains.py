@@ -49,7 +49,7 @@ class Chains:
     masks are those that all samplers meet.
     run: says of chains how many there are, and of seeds, starts and mini-batches.
     mix: what makes the answers of the positions, (agents, agents); none: they are the positions.
-    kept: what is drawn of these problems for all samplers; it is added.
+    cache: what is drawn of these problems for all samplers; it is added.
     """
 
     exact = False
@@ -61,25 +61,25 @@ class Chains:
         network: Network,
         run: Run,
         mix: np.ndarray | None,
-        kept: dict[Any, Any],
+        cache: dict[Any, Any],
     ) -> None:
         """Pair samplers with named problems on a network."""
         self._versions = list(zip(named, samplers, strict=True))
-        self._network, self._run, self._mix, self._kept = network, run, mix, kept
+        self._network, self._run, self._mix, self._cache = network, run, mix, cache
 
     def bias(self, iterations: Sequence[int]) -> Levels:
         """Return b² or log loss by level at increasing iterations, each (iterations, versions).
 
         It is infinite all along if a chain diverges, which is not sampled to its end.
         """
-        found = []
+        by_version = []
         for (name, problem), sampler in self._versions:
             try:
                 trace = self._sample(name, problem, sampler, iterations, strict=True)
-                found.append(_score(trace, problem))
+                by_version.append(_score(trace, problem))
             except ChainDivergence:
-                found.append(dict.fromkeys(scores.LEVELS, np.full(len(iterations), np.inf)))
-        return scores.stack(found)
+                by_version.append(dict.fromkeys(scores.LEVELS, np.full(len(iterations), np.inf)))
+        return scores.stack(by_version)
 
     def measure(
         self, iterations: Sequence[int], families: Sequence[str]
@@ -92,22 +92,22 @@ class Chains:
         """
         end = iterations[-1]
         late = range(end // 2 + 1, end + 1)
-        found, further = [], []
+        by_version, further = [], []
         for (name, problem), sampler in self._versions:
             trace = self._sample(name, problem, sampler, sorted({*iterations, *late}))
-            score, own = _score(_thin(trace, iterations), problem), {}
+            score, extra = _score(_thin(trace, iterations), problem), {}
             if has_posterior(problem):
-                own["floor.b2"] = floor = self._draw_once("floors", trace.chains, name, problem)
+                extra["floor.b2"] = floor = self._draw_once("floors", trace.chains, name, problem)
                 score = {level: np.maximum(b2, floor[level]) for level, b2 in score.items()}
-                own |= self._compare(_thin(trace, late), name, problem)
-            own |= self._measure_families(_thin(trace, late), name, problem, sampler, families)
-            found.append(score)
-            further.append(own)
+                extra |= self._compare(_thin(trace, late), name, problem)
+            extra |= self._measure_families(_thin(trace, late), name, problem, sampler, families)
+            by_version.append(score)
+            further.append(extra)
         by_metric = {
             metric: {level: np.array([one[metric][level] for one in further]) for level in levels}
             for metric, levels in further[0].items()
         }
-        return scores.stack(found), by_metric.items()
+        return scores.stack(by_version), by_metric.items()
 
     def _sample(
         self,
@@ -142,23 +142,23 @@ class Chains:
 
     def _draw_once(self, what: str, count: int, name: str, problem: Problem) -> Any:
         """Return floors, or the reference draws of ``scores``, drawn once for all samplers."""
-        if (count, what, name) not in self._kept:
+        if (count, what, name) not in self._cache:
             make = {"floors": _floors, "scores": scores.yardstick}[what]
             rng = streams.generator(self._run.seed, what, self._run.paper, name)
-            self._kept[count, what, name] = make(count, problem, rng)
-        return self._kept[count, what, name]
+            self._cache[count, what, name] = make(count, problem, rng)
+        return self._cache[count, what, name]
 
     def _compare(self, trace: Trace, name: str, problem: Problem) -> dict[str, Levels]:
         """Return metrics of a trace's second half by level; infinite or nan if it diverged."""
         marked = trace.mask_diverged()
         with np.errstate(all="ignore"):
-            found = {"ergodic_b2": _ergodic(marked, reference_of(problem))}
+            by_metric = {"ergodic_b2": _ergodic(marked, reference_of(problem))}
             each = max(min(POOLED // trace.chains, LATE), 1)
             rows = np.unique(np.linspace(0, len(trace.draw) - 1, each).round().astype(int))
             x = np.concatenate([marked["x"], marked["x_average"][:, :, None]], axis=2)[:, rows]
             draws = x.reshape(-1, *x.shape[2:])
             by = self._draw_once("scores", len(draws), name, problem)
-            return found | dict(scores.of_draws(draws, by))
+            return by_metric | dict(scores.compare_draws(draws, by))
 
     def _measure_families(
         self, trace: Trace, name: str, problem: Problem, sampler: Sampler, families: Sequence[str]
@@ -179,7 +179,7 @@ class Chains:
         for row in metrics.measure(families, measurement):
             if row.iteration == trace.draw[-1]:
                 table.setdefault(row.metric, {})[row.agent] = row.value
-        found = {}
+        by_metric = {}
         for metric, of in table.items():
             each = np.array([value for agent, value in of.items() if agent.isdigit()])
             right = table.get(f"{metric}_exact", {}).get("network")
@@ -189,8 +189,8 @@ class Chains:
             }
             if len(each):
                 levels["worst"] = scores.worst(metric, each, right)
-            found[metric] = levels
-        return found
+            by_metric[metric] = levels
+        return by_metric
 
 
 def _thin(trace: Trace, iterations: Sequence[int]) -> Trace:
@@ -207,19 +207,21 @@ def _score(trace: Trace, problem: Problem) -> Levels:
     """Return b², or the log loss, of a trace by level. Infinite if a chain diverged."""
     lost = (trace["diverged_at"] >= 0).any()
     with np.errstate(all="ignore"):
-        found = _squared_bias(trace, problem) if has_posterior(problem) else _loss(trace, problem)
-        return {n: np.where(np.isfinite(v) & ~lost, v, np.inf) for n, v in found.items()}
+        by_level = (
+            _squared_bias(trace, problem) if has_posterior(problem) else _loss(trace, problem)
+        )
+        return {n: np.where(np.isfinite(v) & ~lost, v, np.inf) for n, v in by_level.items()}
 
 
 def _squared_bias(trace: Trace, problem: Problem) -> Levels:
     """Return b² of a trace by level, (iterations,), at least one over the number of chains."""
     exact, each = reference_of(problem), _both(trace["x"])
-    found = {
+    by_level = {
         "worst": _b2(each, exact).max(axis=-1),
         "average": _b2(_both(trace["x_average"]), exact),
         "pooled": _b2(each.mean(axis=2), exact),  # of a chain's agents together
     }
-    return {level: np.maximum(b2, 1 / trace.chains) for level, b2 in found.items()}
+    return {level: np.maximum(b2, 1 / trace.chains) for level, b2 in by_level.items()}
 
 
 def _both(x: np.ndarray) -> np.ndarray:
@@ -228,8 +230,8 @@ def _both(x: np.ndarray) -> np.ndarray:
 
 def _b2(f: np.ndarray, exact: Reference) -> np.ndarray:
     """Return b² of f, values (chains, ..., 2 dim) of x and x², for the worst coordinate."""
-    wanted, variance = exact.monomials()
-    square = (f.mean(axis=0) - wanted) ** 2 - f.var(axis=0, ddof=1) / len(f)
+    target, variance = exact.monomials()
+    square = (f.mean(axis=0) - target) ** 2 - f.var(axis=0, ddof=1) / len(f)
     b2: np.ndarray = (square / variance).max(axis=-1)
     return b2
 
@@ -269,11 +271,11 @@ def _loss(trace: Trace, problem: Problem) -> Levels:
 def _ergodic(trace: Trace, exact: Reference) -> Levels:
     """Return the ergodic b² by level: the mean square error of time averages over chains."""
     dim = trace["x"].shape[-1]
-    wanted, variance = (part[:dim] for part in exact.monomials())
+    target, variance = (part[:dim] for part in exact.monomials())
 
     def worst_b2(x: np.ndarray) -> np.ndarray:
         """Return the worst coordinate's ergodic b² from positions (chains, draws, ..., dim)."""
-        square = ((x.mean(axis=1) - wanted) ** 2).mean(axis=0) / variance
+        square = ((x.mean(axis=1) - target) ** 2).mean(axis=0) / variance
         return np.nan_to_num(square.max(axis=-1), nan=np.inf, posinf=np.inf)
 
     average = worst_b2(trace["x_average"])

@@ -26,7 +26,7 @@ from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
 from concord_studies.runs.keys import Arena
 from concord_studies.runs.run import Run
-from concord_studies.scores import missing
+from concord_studies.scores import why_no_scores
 from concord_studies.tables import head_to_head
 
 if TYPE_CHECKING:
@@ -91,11 +91,11 @@ def compare(
     """
     study = Study(ARENA, load_config()) if study is None else study
     stated = {run.labels["entry"]: run.sampler for run in study.runs.values() if run.arena}
-    known = {*kinds.names("samplers"), *stated}
+    names_of_samplers = {*kinds.names("samplers"), *stated}
     if not names:
         raise ConcordError("compare: no sampler is named; name one or more, such as 'de_sgld'")
-    if unknown := [name for name in names if name not in known]:
-        remedy = nearest(unknown[0], known)
+    if unknown := [name for name in names if name not in names_of_samplers]:
+        remedy = nearest(unknown[0], names_of_samplers)
         raise ConcordError(f"there is no entry or sampler {unknown[0]!r}; {remedy}")
     samplers = {
         name: stated.get(name) or ChosenSampler.parse({"kind": name, **state_entry(name)[0]}, name)
@@ -106,7 +106,7 @@ def compare(
     shown = {name: words.declared_name(name, study.sections.names) or name for name in names}
     experiment, lines = experiment or ("sampled" if lawless else "tasks"), []
     if lawless and experiment == "sampled":
-        whose = words.either(shown[name] for name in lawless)
+        whose = words.join_alternatives(shown[name] for name in lawless)
         lines.append(f"Scores are estimated from chains, since no exact law is known of {whose}.")
     if experiment not in study.arenas:
         raise ConcordError(
@@ -134,8 +134,8 @@ def compare(
         for name in names:
             cell = replace_entry(study, run, name, entries)
             score = cells.score(cell, cells.build_task(cell, resources))
-            own = results.from_rows(cell.document, score.rows)
-            measured.setdefault(task, {})[name] = own
+            cell_scores = results.from_rows(cell.document, score.rows)
+            measured.setdefault(task, {})[name] = cell_scores
             tuned.setdefault(name, _describe_tuning(shown[name], task, cell, score.choice))
             why = score.choice.get("not applicable", score.choice.get("not run"))
             if why is not None:
@@ -161,27 +161,27 @@ def _describe(
     shown: Mapping[str, str],
 ) -> Iterator[str]:
     """Yield the lines of a comparison's scores: a table for each price, and every pair."""
-    every = [cell for own in measured.values() for cell in own.values()]
+    every = [cell for cells_of_task in measured.values() for cell in cells_of_task.values()]
     for price, amount in arena.budget.items():
         yield (
             f"The worst agent's squared bias in posterior variances after {amount:g} {price} "
             f"per agent, mean over {arena.sets} data sets:"
         )
         rows = [["", *shown.values()]]
-        for task, own in table[table["price"] == price].groupby("task", sort=False):
+        for task, cells_of_task in table[table["price"] == price].groupby("task", sort=False):
             texts = (
                 f"{b2:.3g}" if state == "scored" else state
-                for b2, state in zip(own["b2"], own["state"], strict=True)
+                for b2, state in zip(cells_of_task["b2"], cells_of_task["state"], strict=True)
             )
             rows.append([str(task), *texts])
         yield from _align_columns(rows)
-        scores = head_to_head.of_tasks(every, f"b2_by_{price}")
+        scores = head_to_head.scores_of_tasks(every, f"b2_by_{price}")
         for one, other in itertools.combinations(shown, 2):
-            logs = head_to_head.meet(scores, one, other)
+            logs = head_to_head.log_ratios(scores, one, other)
             if not logs:
                 yield f"{shown[one]} and {shown[other]} have no task in common."
                 continue
-            won, tied, lost = head_to_head.record(logs)
+            won, tied, lost = head_to_head.count_wins(logs)
             ratio = head_to_head.describe_ratio(logs, 3)
             what = "median over all data sets"
             if len(logs) > 1:
@@ -207,9 +207,14 @@ def replace_entry(study: Study, run: Run, name: str, entries: Sequence[str]) -> 
     labels = {**run.labels, "entry": name}
     if name in entries:
         return study.run(run.experiment, "+".join(f"{k}={v}" for k, v in labels.items()))
-    own, tuned = state_entry(name)
+    options, tuned = state_entry(name)
     arena = {**run.document["arena"], "second": {}, **tuned}
-    stated = {**run.document, "labels": labels, "sampler": {"kind": name, **own}, "arena": arena}
+    stated = {
+        **run.document,
+        "labels": labels,
+        "sampler": {"kind": name, **options},
+        "arena": arena,
+    }
     return Run.from_document(stated, name)
 
 
@@ -219,24 +224,24 @@ def _describe_tuning(name: str, task: str, cell: Run, choice: Mapping[str, Any])
     assert arena is not None
     tuned = {arena.tune, *arena.second} - {None}
     fixed = words.options({k: v for k, v in options.items() if k not in tuned and v is not None})
-    found = next((c for c in choice.values() if isinstance(c, dict) and "chosen" in c), None)
-    if found is None or not tuned:
+    setting = next((c for c in choice.values() if isinstance(c, dict) and "chosen" in c), None)
+    if setting is None or not tuned:
         return f"{name}: nothing was tuned on {task}; fixed: {fixed or 'nothing'}"
-    lo, hi = found["values tried"]
-    tried = words.options(
+    lo, hi = setting["values tried"]
+    ranges = words.options(
         {str(arena.tune): f"from {lo:.3g} to {hi:.3g}"}
         | {k: f"of {words.value(v)}" for k, v in arena.second.items()}
     )
-    chosen = {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in found["chosen"].items()}
+    chosen = {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in setting["chosen"].items()}
     return (
-        f"{name}, tuned on each task: {tried} ({found['settings']} settings); "
+        f"{name}, tuned on each task: {ranges} ({setting['settings']} settings); "
         f"on {task}: {words.options(chosen)}; fixed: {fixed or 'nothing else'}"
     )
 
 
 def _read_score(cell: Measured, metric: str) -> dict[str, Any]:
     """Return the worst agent's score of a cell as ``b2``, nan if it has none, and its ``state``."""
-    lacking = missing(cell)
+    lacking = why_no_scores(cell)
     values = cell.values(metric, "worst")
     if lacking or not len(values):
         return {"b2": np.nan, "state": lacking or "not applicable"}
@@ -262,12 +267,12 @@ def write_board(
     scores, cost = outputs
     columns = "experiment", "task", "entry", "cpu_seconds"
     texts = {
-        scores: markup.table(board.COLUMNS, board.scores(measured)),
+        scores: markup.table(board.COLUMNS, board.iterate_scores(measured)),
         cost: markup.table(columns, costs),
     }
     for entry in dict.fromkeys(cell.run["labels"]["entry"] for cell in measured):
-        own = [cell for cell in measured if cell.run["labels"]["entry"] == entry]
-        about = describe_kind("samplers", own[0].run["sampler"]["kind"])
+        cells_of_entry = [cell for cell in measured if cell.run["labels"]["entry"] == entry]
+        about = describe_kind("samplers", cells_of_entry[0].run["sampler"]["kind"])
         name = words.name("entry", entry, study.sections.names)
-        texts[folder / f"{entry}.md"] = cards.card(name, own, about)
+        texts[folder / f"{entry}.md"] = cards.card(name, cells_of_entry, about)
     provenance.write(texts)

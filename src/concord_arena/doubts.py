@@ -21,17 +21,17 @@ DIFFERS = 2**0.4  # factor between variances from which the fit is not believed
 FAR = 5.0  # standard deviations of the fit, from which starts are doubted
 
 
-def estimate_by_weights(problem: Problem, found: Fit) -> tuple[np.ndarray, np.ndarray]:
+def estimate_by_weights(problem: Problem, fit: Fit) -> tuple[np.ndarray, np.ndarray]:
     """Estimate mean and variances of the posterior, both (dim,), by importance sampling.
 
     The points are drawn from a wider version of the fit ``found``.
     """
-    rays, weights = weigh(problem, found.law, WEIGHED, WIDER)
+    rays, weights = weigh(problem, fit.law, WEIGHED, WIDER)
     center = weights @ rays
-    return found.mean + center, weights @ (rays - center) ** 2
+    return fit.mean + center, weights @ (rays - center) ** 2
 
 
-def batch_errors(problem: Problem, found: Fit, size: int) -> np.ndarray:
+def batch_errors(problem: Problem, fit: Fit, size: int) -> np.ndarray:
     """Return the covariances of the errors of mini-batch gradients, (agents, dim, dim).
 
     A mini-batch has ``size`` points that an agent draws independently from its own. Covariances are
@@ -48,7 +48,7 @@ def batch_errors(problem: Problem, found: Fit, size: int) -> np.ndarray:
         )
     z = normals(POINTS, problem.dim)
     counts, shape = problem.counts, (len(z), problem.agents, problem.dim)
-    x = np.repeat((found.mean + z @ np.linalg.cholesky(found.cov).T)[:, None], shape[1], axis=1)
+    x = np.repeat((fit.mean + z @ np.linalg.cholesky(fit.cov).T)[:, None], shape[1], axis=1)
     x = x.astype(dtype_of(problem))
     mean, square = np.zeros(shape), np.zeros((*shape[1:], problem.dim))
     for row in range(counts.max()):
@@ -59,7 +59,7 @@ def batch_errors(problem: Problem, found: Fit, size: int) -> np.ndarray:
     return (square - np.einsum("pad,pae->ade", mean, mean) / len(z)) / size
 
 
-def doubts(problem: Problem, found: Fit, positions: Moments | None = None) -> list[str]:
+def doubts(problem: Problem, fit: Fit, positions: Moments | None = None) -> list[str]:
     """Return sentences that say why a Gaussian fit, and predictions by it, may be wrong.
 
     They tell that the fit did not converge, the variances differ from those of
@@ -70,25 +70,25 @@ def doubts(problem: Problem, found: Fit, positions: Moments | None = None) -> li
     if isinstance(problem, Quadratic):
         return []
     reasons = []
-    if not found.settled:
+    if not fit.settled:
         reasons.append("the Gaussian fit did not converge; it is the one at the mode")
-    ratio = estimate_by_weights(problem, found)[1] / np.diag(found.cov)
+    ratio = estimate_by_weights(problem, fit)[1] / np.diag(fit.cov)
     worst = int(np.argmax(np.abs(np.log(ratio))))
     if not 1 / DIFFERS < ratio[worst] < DIFFERS:
         reasons.append(
             f"the posterior is far from Gaussian: coordinate {worst} has {ratio[worst]:.2g} times "
             "the variance of the fit"
         )
-    second = find_second_mode(problem, found)
+    second = find_second_mode(problem, fit)
     if second is not None:
         reasons.append(f"there is a second mode, at {format_point(second)}")
-    least = np.linalg.eigvalsh(found.hessians)[:, 0]
-    if (least < -1e-9 * np.abs(found.hessians).max()).any():
+    least = np.linalg.eigvalsh(fit.hessians)[:, 0]
+    if (least < -1e-9 * np.abs(fit.hessians).max()).any():
         reasons.append(f"the Hessian of agent {int(np.argmin(least))} is not positive definite")
     if positions is not None:
         center, spread = positions
         variance = np.square(spread) if np.ndim(spread) == 0 else np.diag(spread)
-        apart = np.sqrt(((center - found.mean) ** 2 + variance) / np.diag(found.cov)).max()
+        apart = np.sqrt(((center - fit.mean) ** 2 + variance) / np.diag(fit.cov)).max()
         if apart > FAR:
             reasons.append(
                 f"agents start {apart:.0f} standard deviations away from the posterior, where some "

@@ -39,17 +39,17 @@ def state_entry(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
     data sets and the rest are the same for all. A ConcordError if it says more.
     """
     stated = getattr(kinds.find("samplers", kind, "sampler"), "ENTRY", {})
-    own = {"sampler": {"step_size": STEP}, "arena": {"tune": "step_size"}} | stated
-    if more := sorted(own["arena"].keys() - OF_ENTRIES):
+    defaults = {"sampler": {"step_size": STEP}, "arena": {"tune": "step_size"}} | stated
+    if more := sorted(defaults["arena"].keys() - OF_ENTRIES):
         raise ConcordError(
             f"{kind}: ENTRY says {more[0]}, which is the same for all; it may say "
             + ", ".join(OF_ENTRIES)
         )
-    return own["sampler"], own["arena"]
+    return defaults["sampler"], defaults["arena"]
 
 
 def scale_entries(
-    found: Fit, names: Sequence[str] | None
+    fit: Fit, names: Sequence[str] | None
 ) -> tuple[list[Entry], list[tuple[str, str]]]:
     """Return the samplers to tune, in a problem's units, and reasons why others cannot be.
 
@@ -68,8 +68,8 @@ def scale_entries(
     stated |= {kind: (kind, *state_entry(kind)) for kind in others}
     if names is not None:
         stated = dict(_choose(stated, names))
-    agents, dim = found.hessians.shape[:2]
-    curvature = np.trace(found.hessians.sum(axis=0)) / (agents * dim)
+    agents, dim = fit.hessians.shape[:2]
+    curvature = np.trace(fit.hessians.sum(axis=0)) / (agents * dim)
     unit = float(2.0 ** np.round(np.log2(CURVATURE / curvature) / 2))
     entries, lacking = [], []
     for name, (kind, options, chosen) in stated.items():
@@ -93,8 +93,10 @@ def _choose(stated: Mapping[str, Any], names: Sequence[str]) -> Iterator[tuple[s
     """Yield the entries whose names or kinds a caller chose. A ConcordError for unknown ones."""
     if isinstance(names, str) or not names:
         raise ConcordError(f"samplers: {short(names)}; give a list, such as ['de_sgld']")
-    known = stated.keys() | {kind for kind, _, _ in stated.values()}
+    entry_names = stated.keys() | {kind for kind, _, _ in stated.values()}
     for name in names:
-        if name not in known:
-            raise ConcordError(f"samplers: there is no entry {name!r}; {nearest(name, known)}")
+        if name not in entry_names:
+            raise ConcordError(
+                f"samplers: there is no entry {name!r}; {nearest(name, entry_names)}"
+            )
     yield from ((name, of) for name, of in stated.items() if name in names or of[0] in names)

@@ -7,7 +7,7 @@ from pathlib import Path
 from concord.errors import ConcordError
 from concord.progress import each
 from concord_arena import cells
-from concord_studies.experiment import part_of, read_runs
+from concord_studies.experiment import blocks_of_part, read_runs
 from concord_studies.io import write_whole
 
 
@@ -20,11 +20,11 @@ def score(path: Path, output: Path, resources: Path, part: int = 1, parts: int =
     experiment = read_runs(path)
     if not experiment.is_arena:
         raise ConcordError(f"{path}: its runs are sampled; use `concord sample` or `measure`")
-    found = {}
-    for name, _, _ in each(part_of(experiment, part, parts), "cells"):
+    cells_by_name = {}
+    for name, _, _ in each(blocks_of_part(experiment, part, parts), "cells"):
         run, begun = experiment.runs[name], time.process_time()
         scored = cells.score(run, cells.build_task(run, resources))
         rows = [row._replace(iteration=int(row.iteration)) for row in scored.rows]
         seconds = round(time.process_time() - begun, 3)
-        found[name] = {"rows": rows, "choice": scored.choice, "cpu_seconds": seconds}
-    write_whole(output, json.dumps(found, default=lambda number: number.item()))
+        cells_by_name[name] = {"rows": rows, "choice": scored.choice, "cpu_seconds": seconds}
+    write_whole(output, json.dumps(cells_by_name, default=lambda number: number.item()))

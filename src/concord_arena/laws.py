@@ -48,24 +48,28 @@ class Laws:
         They are infinite where the score is. ``log_predictive`` has a level ``exact``, the
         posterior's. No families of metrics are measured without chains.
         """
-        seen = self._path.marginals_at(iterations)
-        b2 = self._bias(seen)
-        return b2, self._scores(seen, iterations[-1], scores.ends(b2))
+        marginals = self._path.marginals_at(iterations)
+        b2 = self._bias(marginals)
+        return b2, self._scores(marginals, iterations[-1], scores.ends(b2))
 
     def limit(self) -> Levels | None:
         """Return b² of the stationary laws by level, (versions,). None where there are none."""
-        seen = self._path.limit()
-        return None if seen is None else scores.ends(self._bias(seen.select(None)))
+        marginals = self._path.limit()
+        return None if marginals is None else scores.ends(self._bias(marginals.select(None)))
 
-    def _bias(self, seen: Marginals) -> Levels:
+    def _bias(self, marginals: Marginals) -> Levels:
         """Return b² by level, each law against its problem's posterior."""
         first, *others = self._posteriors
         if all(other is first for other in others):
-            return scores.bias(seen, first)
+            return scores.bias(marginals, first)
         each = enumerate(self._posteriors)
-        return scores.stack([scores.bias(seen.select(np.s_[:, v]), own) for v, own in each])
+        return scores.stack(
+            [scores.bias(marginals.select(np.s_[:, v]), posterior) for v, posterior in each]
+        )
 
-    def _scores(self, seen: Marginals, end: int, final: Levels) -> Iterator[tuple[str, Levels]]:
+    def _scores(
+        self, marginals: Marginals, end: int, final: Levels
+    ) -> Iterator[tuple[str, Levels]]:
         """Yield scores beside b²: ergodic b², distances, log density of held-out rows."""
         targets = self._posteriors
 
@@ -78,7 +82,7 @@ class Laws:
             over = [scores.ergodic(averaged.select(v), target) for v, target in enumerate(targets)]
             for level in scores.LEVELS:
                 yield "ergodic_b2", mask_diverged(level, [one[level] for one in over])
-        ends = [seen.select((-1, v)) for v in range(len(targets))]
+        ends = [marginals.select((-1, v)) for v in range(len(targets))]
         parts = [scores.distance(*pair) for pair in zip(ends, targets, strict=True)]
         for level in ("worst", "average"):
             for metric in parts[0][level]:

@@ -95,7 +95,7 @@ def _count(
     x0 = np.broadcast_to(mean, shape).astype(dtype_of(problem))
     running = network.start(x0, masks, times)
     counted = CountedProblem(problem.from_chain(0), CHAINS)
-    seen: set[tuple[Any, ...]] = set()  # what iterations cost each chain
+    patterns: set[tuple[Any, ...]] = set()  # what iterations cost each chain
     ends, before = np.zeros(CHAINS), np.zeros((3, CHAINS))
     with np.errstate(all="ignore"):
         state = sampler.init(x0, counted, running, rng)
@@ -107,14 +107,14 @@ def _count(
             totals = counted.total, running.copied_bytes, running.broadcasts
             every = [np.broadcast_to(t, shape[:2]).sum(axis=-1) for t in totals]
             if k < STEPS:
-                seen |= set(zip(*(np.array(every) - before).tolist(), strict=True))
+                patterns |= set(zip(*(np.array(every) - before).tolist(), strict=True))
                 before = np.array(every)
             if running.clock is not None:
                 ends = running.clock.seconds.max(axis=0)
-            if k + 1 == STEPS and len(seen) == 1 and not np.ptp(ends):
+            if k + 1 == STEPS and len(patterns) == 1 and not np.ptp(ends):
                 break
             looks = running.clock is None and (k + 1) % (10 * STEPS) == 0
-            if looks and _sent_alike(seen, every, k + 1) and _is_mean_precise(every[0]):
+            if looks and _sent_alike(patterns, every, k + 1) and _is_mean_precise(every[0]):
                 break
     gradients, sent, broadcasts = (
         np.broadcast_to(total, shape[:2]).mean(axis=0) / (k + 1) for total in totals
@@ -122,9 +122,9 @@ def _count(
     return _Counts(gradients, sent, broadcasts, float(ends.mean()) / (k + 1))
 
 
-def _sent_alike(seen: set[tuple[Any, ...]], totals: list[np.ndarray], steps: int) -> bool:
+def _sent_alike(patterns: set[tuple[Any, ...]], totals: list[np.ndarray], steps: int) -> bool:
     """Return whether every iteration sends as much, judged by single steps and by totals."""
-    (rate, *others) = {row[1:] for row in seen}
+    (rate, *others) = {row[1:] for row in patterns}
     return not others and all(
         np.allclose(total, steps * each, rtol=1e-12, atol=0.0)
         for total, each in zip(totals[1:], rate, strict=True)

@@ -22,7 +22,7 @@ from concord.problems.gaussian_fit import fit
 from concord.progress import each
 from concord.sampling.initial import Law
 from concord.summary import Summarized
-from concord_arena.answer import UNSOLVED, Found, Search, Wish
+from concord_arena.answer import UNSOLVED, Candidate, Search, Wish
 from concord_arena.doubts import doubts
 from concord_arena.entries import Entry, scale_entries
 from concord_arena.read_outs import read_out
@@ -62,7 +62,7 @@ class Answer(Summarized):
     verified
         With ``verify``: ``predicted`` b2 of the best rows, and ``measured`` with a 95 % interval;
         and the ``error`` of time averages, with ``measured_error``, where it ranks.
-    tried
+    settings_tried
         How many settings were scored.
     """
 
@@ -70,8 +70,8 @@ class Answer(Summarized):
     best: dict[str, Any]
     trust: list[str]
     verified: pandas.DataFrame | None
-    tried: int
-    _rows: list[Found]
+    settings_tried: int
+    _rows: list[Candidate]
     _search: Search
 
     @cached_property
@@ -82,7 +82,11 @@ class Answer(Summarized):
     def summary(self) -> dict[str, Any]:
         """Return the recommendation, the reasons to doubt it, and the number of settings tried."""
         doubtful = "; ".join(self.trust) or None
-        return {"answer": self._sentence, "doubtful": doubtful, "settings tried": self.tried}
+        return {
+            "answer": self._sentence,
+            "doubtful": doubtful,
+            "settings tried": self.settings_tried,
+        }
 
     def __str__(self) -> str:
         """Return the recommendation and the reasons to doubt it as text."""
@@ -118,8 +122,8 @@ class Answer(Summarized):
                 *metrics.series(ks.tolist(), wish.level, {"b2": b2}, chance=False),
                 *metrics.series(ks.tolist(), "network", {"spent": spent}, chance=False),
             ]
-            said = {"experiment": "answer", "run": name, "labels": {"entry": name}}
-            runs[name] = results.from_rows(said, cells)
+            document = {"experiment": "answer", "run": name, "labels": {"entry": name}}
+            runs[name] = results.from_rows(document, cells)
         if not runs:
             raise ConcordError("plot: what chains alone have scored has no curve; see answer.table")
         options = {
@@ -132,7 +136,9 @@ class Answer(Summarized):
         axes = figure.axes[0]
         if not isinstance(self._search.problem, Quadratic):
             axes.set_ylabel("predicted $b^2$, approximately")
-        axes.plot(*metric_pairs.front(np.array(points)), color="0.5", lw=4, alpha=0.3, zorder=0)
+        axes.plot(
+            *metric_pairs.find_front(np.array(points)), color="0.5", lw=4, alpha=0.3, zorder=0
+        )
         if price in wish.budget:
             axes.axvline(wish.budget[price], color="0.5", lw=0.8, ls=":")
         if wish.target is not None:
@@ -252,12 +258,12 @@ def recommend(
         raise ConcordError("initial: only draws of it are known; give a law with known moments")
     # Threads cost more than they bring for matrices of this size.
     with threadpool_limits(1), np.errstate(all="ignore"):
-        found = fit(problem, np.asarray(positions[0], dtype=float))
-        trust = doubts(problem, found, positions)
+        posterior_fit = fit(problem, np.asarray(positions[0], dtype=float))
+        trust = doubts(problem, posterior_fit, positions)
         masks = partial(streams.generator, master, "network", "recommend")
-        search = Search(problem, agents, positions, found, wish, masks)
+        search = Search(problem, agents, positions, posterior_fit, wish, masks)
         trials = Trials(search, chains, master, start)
-        entries, others = scale_entries(found, samplers)
+        entries, others = scale_entries(posterior_fit, samplers)
         rows, lacking = _search_entries(search, entries, trials)
         lacking += others
         if not rows:
@@ -285,12 +291,12 @@ def recommend(
             trust.append("what is recommended is screened by smaller systems: its law is too large")
         verified = trials._replace(chains=CHAINS).verify(rows[:VERIFIED]) if verify else None
     table = _table(rows, lacking, wish)
-    return Answer(table, arguments, trust, verified, search.tried, rows, search)
+    return Answer(table, arguments, trust, verified, search.settings_tried, rows, search)
 
 
 def _search_entries(
     search: Search, entries: Sequence[Entry], trials: Trials
-) -> tuple[list[Found], list[tuple[str, str]]]:
+) -> tuple[list[Candidate], list[tuple[str, str]]]:
     """Search the best settings of all entries; return rows, best first, and reasons of failures.
 
     trials: the chains that replace a law, if any.
@@ -300,23 +306,23 @@ def _search_entries(
     if not isinstance(search.problem, Quadratic):
         infinite = "no setting has a finite approximate law, though chains may be finite"
     for entry in each(entries, "samplers"):
-        own, why = [], infinite
+        candidates, why = [], infinite
         try:
-            own = list(search.entry(entry))
+            candidates = list(search.entry(entry))
         except NoLaw as error:
             if trials.chains:
-                own = trials.best_of(entry)
+                candidates = trials.best_of(entry)
             else:
                 why = f"{error} (by chains: chains=200)"
         except (ConcordError, np.linalg.LinAlgError) as error:
             why = str(error)
-        rows += own
-        if not own:
+        rows += candidates
+        if not candidates:
             lacking.append((entry.name, why))
     return sorted(rows, key=lambda row: row.score), lacking
 
 
-def _refine_leaders(search: Search, rows: list[Found]) -> list[Found]:
+def _refine_leaders(search: Search, rows: list[Candidate]) -> list[Candidate]:
     """Replace the leading rows, where they are exact, by the best settings near theirs."""
     refined = [
         search.refine(row) if row.how == "exact" and search.wish.target is None else row
@@ -325,7 +331,7 @@ def _refine_leaders(search: Search, rows: list[Found]) -> list[Found]:
     return sorted([*refined, *rows[LEADING:]], key=lambda row: row.score)
 
 
-def _confirm_leaders(search: Search, rows: list[Found]) -> list[Found]:
+def _confirm_leaders(search: Search, rows: list[Candidate]) -> list[Candidate]:
     """Replace the screened scores of the leading rows by scores of their own laws, best first.
 
     After some tries only the first row and the runner-up are replaced, so that what is printed is
@@ -343,14 +349,14 @@ def _confirm_leaders(search: Search, rows: list[Found]) -> list[Found]:
     return rows
 
 
-def _find_runner_up(rows: Sequence[Found]) -> int:
+def _find_runner_up(rows: Sequence[Candidate]) -> int:
     """Return the place of the best row of another sampler than the first row's; 0 without one."""
     return next((p for p, row in enumerate(rows) if row.entry.name != rows[0].entry.name), 0)
 
 
 def _lead_with_finite_chains(
-    rows: Sequence[Found], trials: Trials
-) -> tuple[list[Found], int, list[tuple[str, str]]]:
+    rows: Sequence[Candidate], trials: Trials
+) -> tuple[list[Candidate], int, list[tuple[str, str]]]:
     """Return rows led by one whose chains stay finite, how many of its chains diverge, and reasons.
 
     An approximate law may be finite where chains diverge: it sees gradients as linear where each
@@ -374,18 +380,18 @@ def _lead_with_finite_chains(
     return left, lost[place], [(n, why) for n, why in reasons.items() if n not in names]
 
 
-def _format_tuned_options(row: Found) -> dict[str, Any]:
+def _format_tuned_options(row: Candidate) -> dict[str, Any]:
     """Return the tuned options of a row, by name, as text with three digits."""
     values = row.lattice.values(row.j)
-    found = {name: values[name] for name in plain(row.sampler) if name in values}
-    return {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in found.items()}
+    tuned = {name: values[name] for name in plain(row.sampler) if name in values}
+    return {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in tuned.items()}
 
 
 READ = {"agents": "each agent's own draws", "average": "the network average as the draw"}
 _AFTER = "each agent's draws after {} more rounds of averaging"
 
 
-def _describe_best(search: Search, rows: Sequence[Found]) -> str:
+def _describe_best(search: Search, rows: Sequence[Candidate]) -> str:
     """Return the recommendation in a sentence.
 
     rows: the scored settings, best first.
@@ -401,8 +407,8 @@ def _describe_best(search: Search, rows: Sequence[Found]) -> str:
         error, spread = best.b2["error"], f"({whose}, {best.how})"
         text = (
             f"averages over the second half of a chain have a squared error of {error:.2g} "
-            f"posterior variances {spread}, as the mean of {_count_draws(error)} has, and the last "
-            f"draw {bias},"
+            f"posterior variances {spread}, as the mean of {_describe_as_draws(error)} has, and "
+            f"the last draw {bias},"
         )
     else:
         text = f"{bias} posterior variances ({whose}, {best.how})"
@@ -422,7 +428,8 @@ def _describe_best(search: Search, rows: Sequence[Found]) -> str:
     return f"{text}."
 
 
-def _count_draws(error: float) -> str:
+def _describe_as_draws(error: float) -> str:
+    """Return how many independent draws have an average with this squared error, as text."""
     count = 1 / error
     return f"about {count:,.0f} independent draws" if count >= 1.5 else "one independent draw"
 
@@ -434,11 +441,11 @@ def _format_amount(amount: float, price: str) -> str:
 
 
 def _table(
-    rows: Sequence[Found], lacking: Sequence[tuple[str, str]], wish: Wish
+    rows: Sequence[Candidate], lacking: Sequence[tuple[str, str]], wish: Wish
 ) -> pandas.DataFrame:
     """Return the table of ``Answer``; samplers without a score come last."""
     clock = any(row.spent["seconds"] for row in rows)
-    found = [
+    table_rows = [
         {
             "sampler": row.entry.name,
             "options": words.options(nondefault_options(row, wish) | _format_tuned_options(row)),
@@ -446,10 +453,10 @@ def _table(
             **({"error": row.b2["error"]} if wish.averages else {}),
             "b2": row.b2["worst"], "b2_average": row.b2["average"], "iterations": row.iterations,
             **{name: row.spent[name] for name in PRICES if name != "seconds" or clock},
-            "least": row.within[0], "most": row.within[1], "stable": row.lattice.limit,
+            "least": row.tuned_range[0], "most": row.tuned_range[1], "stable": row.lattice.limit,
             "law": row.how, "why": "",
         }
         for row in rows
     ]  # fmt: skip
-    found += [{"sampler": name, "why": why} for name, why in lacking]
-    return pandas.DataFrame(found)
+    table_rows += [{"sampler": name, "why": why} for name, why in lacking]
+    return pandas.DataFrame(table_rows)

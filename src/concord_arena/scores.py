@@ -27,21 +27,21 @@ TARGETS = (1.0, 0.1, 0.01, 0.001, 0.0001)
 DIVERGED = 1e6
 
 
-def bias(seen: Marginals, target: Gaussian) -> Levels:
+def bias(marginals: Marginals, target: Gaussian) -> Levels:
     """Return b² of laws by level, of any leading shape; infinite beyond ``DIVERGED``."""
-    found = compute_bias(seen, target)
-    return {level: np.where(b2 <= DIVERGED, b2, np.inf) for level, b2 in found.items()}
+    by_level = compute_bias(marginals, target)
+    return {level: np.where(b2 <= DIVERGED, b2, np.inf) for level, b2 in by_level.items()}
 
 
-def compute_bias(seen: Marginals, target: Gaussian) -> Levels:
+def compute_bias(marginals: Marginals, target: Gaussian) -> Levels:
     """Return b² of laws by level, of any leading shape; infinite only where it is not a number."""
-    wanted, variances = monomials(target.mean, target.cov)
+    target_moments, variances = monomials(target.mean, target.cov)
     with np.errstate(all="ignore"):
-        pooled = monomials(seen.mean, seen.cov)[0].mean(axis=-2)
-        pooled = ((pooled - wanted) ** 2 / variances).max(axis=-1)
+        pooled = monomials(marginals.mean, marginals.cov)[0].mean(axis=-2)
+        pooled = ((pooled - target_moments) ** 2 / variances).max(axis=-1)
         return {
-            "worst": bias2(seen.mean, seen.cov, target).max(axis=-1),
-            "average": bias2(seen.average_mean, seen.average_cov, target),
+            "worst": bias2(marginals.mean, marginals.cov, target).max(axis=-1),
+            "average": bias2(marginals.average_mean, marginals.average_cov, target),
             "pooled": np.nan_to_num(pooled, nan=np.inf, posinf=np.inf),
         }
 
@@ -60,7 +60,7 @@ def ergodic(averaged: Marginals, target: Gaussian) -> Levels:
     return {"worst": worst, "average": average, "pooled": average}
 
 
-def distance(seen: Marginals, target: Gaussian) -> dict[str, Levels]:
+def distance(marginals: Marginals, target: Gaussian) -> dict[str, Levels]:
     """Return, by level, W2 over sqrt(tr Sigma), and whitened errors of mean and covariance.
 
     mean_error: the length of the difference of means. covariance_error: the Frobenius norm of the
@@ -73,16 +73,16 @@ def distance(seen: Marginals, target: Gaussian) -> dict[str, Levels]:
         """Return w2, mean_error and covariance_error of moments from the target."""
         apart = np.matvec(root, mean - target.mean)
         other = root @ cov @ root.T - np.eye(dim)
-        found = {
+        errors = {
             "w2": w2(mean, cov, target) / np.sqrt(np.trace(target.cov)),
             "mean_error": np.sqrt((apart**2).sum(axis=-1)),
             "covariance_error": np.sqrt((other**2).sum(axis=(-2, -1)) / dim),
         }
-        return {name: np.nan_to_num(v, nan=np.inf, posinf=np.inf) for name, v in found.items()}
+        return {name: np.nan_to_num(v, nan=np.inf, posinf=np.inf) for name, v in errors.items()}
 
     with np.errstate(all="ignore"):
-        worst = parts(seen.mean, seen.cov)
-        average = parts(seen.average_mean, seen.average_cov)
+        worst = parts(marginals.mean, marginals.cov)
+        average = parts(marginals.average_mean, marginals.average_cov)
     return {"worst": {n: v.max(axis=-1) for n, v in worst.items()}, "average": average}
 
 
@@ -116,8 +116,10 @@ def yardstick(count: int, problem: Problem, rng: np.random.Generator) -> Yardsti
     return Yardstick(onto, drawn, np.sort(exact.sample(EXACT, rng), axis=0))
 
 
-def of_draws(draws: np.ndarray, by: Yardstick) -> Iterator[tuple[str, Levels]]:
-    """Yield metrics by level of draws (draws, agents and the average, dim).
+def compare_draws(draws: np.ndarray, by: Yardstick) -> Iterator[tuple[str, Levels]]:
+    """Yield metrics of draws by level, compared with exact ones.
+
+    draws: (draws, agents + 1, dim), the network average last.
 
     In posterior standard deviations: w1, the mean over coordinates of W1 between the marginal laws,
     and sliced_w2 (Bonneel, Rabin, Peyré and Pfister, 2015), both with what as many exact draws show
@@ -132,20 +134,27 @@ def of_draws(draws: np.ndarray, by: Yardstick) -> Iterator[tuple[str, Levels]]:
         ("w1", np.abs(apart[..., :dim]).mean(axis=(0, 2))),
         ("sliced_w2", np.sqrt((apart[..., dim:] ** 2).mean(axis=(0, 2)))),
     ):
-        found = np.nan_to_num(each, nan=np.inf, posinf=np.inf)
-        own, floors = found[:-FLOORS], found[-FLOORS:]
-        yield name, {"worst": own[:-1].max(), "average": own[-1], "floor": floors.mean()}
-    shares = _masses(draws, by.sorted)
+        distances = np.nan_to_num(each, nan=np.inf, posinf=np.inf)
+        of_agents, floors = distances[:-FLOORS], distances[-FLOORS:]
+        yield (
+            name,
+            {
+                "worst": of_agents[:-1].max(),
+                "average": of_agents[-1],
+                "floor": floors.mean(),
+            },
+        )
+    shares = _coverages(draws, by.sorted)
     for level, each in zip(COVERED, shares, strict=True):
         name = f"coverage_{level}"
         yield name, {"worst": worst(name, each[:-1], level / 100), "average": each[-1]}
 
 
-def _masses(draws: np.ndarray, exact: np.ndarray) -> np.ndarray:
-    """Return the posterior mass of draws' central intervals, (level, name).
+def _coverages(draws: np.ndarray, exact: np.ndarray) -> np.ndarray:
+    """Return the posterior mass of draws' central intervals, (levels of ``COVERED``, agents).
 
-    ``exact`` are draws of the posterior, sorted along the first axis. Not a number where a draw is
-    none.
+    draws: (draws, agents, dim). exact: draws of the posterior, (draws, dim), each coordinate
+    sorted. The mean over coordinates; nan where a draw is.
     """
     tails = [50 + side * level / 2 for level in COVERED for side in (-1, 1)]
     ends = np.percentile(draws, tails, axis=0)
@@ -177,9 +186,9 @@ def ends(values: Levels) -> Levels:
     return {level: of[-1] for level, of in values.items()}
 
 
-def stack(found: Sequence[Levels]) -> Levels:
+def stack(versions: Sequence[Levels]) -> Levels:
     """Return the scores of versions by level, (iterations, versions)."""
-    return {level: np.stack([one[level] for one in found], axis=1) for level in found[0]}
+    return {level: np.stack([one[level] for one in versions], axis=1) for level in versions[0]}
 
 
 def paid_until(b2: np.ndarray, paid: np.ndarray, target: float) -> np.ndarray:
@@ -198,5 +207,5 @@ def looks(end: int, per_octave: int) -> list[int]:
     from each to the next.
     """
     octaves = range(end.bit_length())
-    found = {(per_octave + part) << octave for octave in octaves for part in range(per_octave)}
-    return sorted(k for k in {*range(1, per_octave), *found, end} if k <= end)
+    points = {(per_octave + part) << octave for octave in octaves for part in range(per_octave)}
+    return sorted(k for k in {*range(1, per_octave), *points, end} if k <= end)

@@ -1,7 +1,7 @@
 r"""Laws of large networks by small ones, to choose settings by; not exact.
 
-``Coordinates``: in the eigenbasis of the posterior's precision :math:`\sum_i H_i`, what is off the
-diagonal of the H_i dropped, and how an update begins before it repeats: as many networks of
+``CoordinatewiseLaws``: in the eigenbasis of the posterior's precision :math:`\sum_i H_i`, what is
+off the diagonal of the H_i dropped, and how an update begins before it repeats: as many networks of
 dimension one, whose laws cost a hundredth. With ``mean`` agents have their mean curvature besides,
 so that updates by W, or by the Laplacian, fall apart into one small system for each eigenvector of
 the network. What agents' gradients are at the posterior's mean is kept by both.
@@ -17,19 +17,19 @@ import numpy as np
 from concord.laws import exact
 from concord.laws.exact import Affine, Marginals, Moments
 from concord.laws.law import laws_of_versions, update_of
-from concord.laws.paths import DeterministicPath, Path, stack_versions, turn_of
+from concord.laws.paths import DeterministicPath, Path, find_cycle
 from concord.laws.read_off import NoLaw
 from concord.networks.network import Network
 from concord.problems.gaussian_fit import Fit
 from concord.problems.quadratic_problem import QuadraticProblem
 
 
-def along(found: Fit, positions: Moments) -> tuple[np.ndarray, list[QuadraticProblem], Moments]:
+def along(fit: Fit, positions: Moments) -> tuple[np.ndarray, list[QuadraticProblem], Moments]:
     """Return the eigenbasis (dim, dim) of the fit, and a problem and starts for each vector."""
-    basis = np.linalg.eigh(found.hessians.sum(axis=0))[1]
-    center, mean = basis.T @ found.mean, np.broadcast_to(positions[0], found.mean.shape)
-    slopes = (found.hessians @ found.mean - found.shift) @ basis
-    curved = np.einsum("da,ide,ea->ia", basis, found.hessians, basis)
+    basis = np.linalg.eigh(fit.hessians.sum(axis=0))[1]
+    center, mean = basis.T @ fit.mean, np.broadcast_to(positions[0], fit.mean.shape)
+    slopes = (fit.hessians @ fit.mean - fit.shift) @ basis
+    curved = np.einsum("da,ide,ea->ia", basis, fit.hessians, basis)
     shifts = curved * center - slopes
     problems = [
         QuadraticProblem(curved[:, a, None, None], shifts[:, a, None]) for a in range(len(center))
@@ -39,39 +39,39 @@ def along(found: Fit, positions: Moments) -> tuple[np.ndarray, list[QuadraticPro
     return basis, problems, (basis.T @ mean, np.diag(basis.T @ cov @ basis))
 
 
-class Coordinates:
-    """The approximate laws of versions of a sampler, one coordinate after another.
+class CoordinatewiseLaws:
+    """Approximate laws of versions of a sampler on a Gaussian fit, one coordinate at a time.
 
-    mean: take the mean curvature of agents, and the network's spectrum.
+    mean: all agents have their mean curvature, so that laws follow from the network's spectrum.
     """
 
     def __init__(
         self,
         samplers: Sequence[Any],
-        found: Fit,
+        fit: Fit,
         network: Network,
         positions: Moments,
         mean: bool = False,
     ) -> None:
         """Compute a law of dimension one for each eigenvector of the fitted curvature."""
-        self._basis, problems, (starts, spreads) = along(found, positions)
+        self._basis, problems, (starts, spreads) = along(fit, positions)
         self._paths: list[Path] = []
         for problem, start, spread in zip(problems, starts, spreads, strict=True):
-            own = np.array([start]), np.array([[spread]])
+            coordinate_start = np.array([start]), np.array([[spread]])
             if mean:
                 level = np.broadcast_to(problem.gram.mean(axis=0), problem.gram.shape)
                 center = problem.posterior.mean
                 slopes = (problem.gram @ center - problem.shift) - (level @ center)
                 even = QuadraticProblem(level, -slopes)
-                self._paths.append(_spectrum(samplers, even, network, own))
+                self._paths.append(_spectrum(samplers, even, network, coordinate_start))
                 continue
             every = [problem] * len(samplers)
-            law = laws_of_versions(samplers, every, network, own, most=np.inf)
+            law = laws_of_versions(samplers, every, network, coordinate_start, most=np.inf)
             self._paths.append(law.periodic_part())
 
-    def with_answers(self, mix: np.ndarray | None) -> Coordinates:
+    def with_answers(self, mix: np.ndarray | None) -> CoordinatewiseLaws:
         """Return the same laws with the read-out ``mix``, (agents, agents)."""
-        other = object.__new__(Coordinates)
+        other = object.__new__(CoordinatewiseLaws)
         other._basis, other._paths = self._basis, [path.with_answers(mix) for path in self._paths]
         return other
 
@@ -82,8 +82,8 @@ class Coordinates:
     def time_average(self, iterations: int) -> Marginals | None:
         """Return the laws of time averages, as ``Path.time_average`` does."""
         parts = [path.time_average(iterations) for path in self._paths]
-        known = [part for part in parts if part is not None]
-        return self._merge(known) if len(known) == len(parts) else None
+        computed = [part for part in parts if part is not None]
+        return self._merge(computed) if len(computed) == len(parts) else None
 
     def _merge(self, parts: Sequence[Marginals]) -> Marginals:
         """Return the laws in the original basis, from the laws of all coordinates."""
@@ -141,8 +141,8 @@ def _spectrum(
     if not network.is_lossless:
         raise no_law("here not every vector arrives")
     updates = [update_of(sampler, problem, network) for sampler in samplers]
-    turn = turn_of(updates[0])
-    if turn is None or turn[0]:
+    cycle = find_cycle(updates[0])
+    if cycle is None or cycle[0]:
         raise no_law("its updates do not repeat from the first one on")
     first = updates[0].at(0).matrix[:agents, :agents]
     if not np.allclose(first, first.T, atol=1e-12):
@@ -154,23 +154,24 @@ def _spectrum(
         count = len(matrix) // agents
         parts = matrix.reshape(count, agents, count, agents).swapaxes(1, 2)
         turned = vectors.T @ parts @ vectors
-        found = np.diagonal(turned, axis1=2, axis2=3)
-        rest = turned - found[..., None] * np.eye(agents)
-        if np.abs(rest).max() > 1e-7 * max(np.abs(found).max(), 1e-300):
+        diagonals = np.diagonal(turned, axis1=2, axis2=3)
+        rest = turned - diagonals[..., None] * np.eye(agents)
+        if np.abs(rest).max() > 1e-7 * max(np.abs(diagonals).max(), 1e-300):
             raise no_law("the parts of its update have no eigenvectors in common")
-        return np.moveaxis(found, 2, 0)
+        return np.moveaxis(diagonals, 2, 0)
 
     def project(mean: np.ndarray) -> np.ndarray:
+        """Return a mean, (blocks * agents,), along the eigenvectors, (agents, blocks)."""
         return (mean.reshape(-1, agents) @ vectors).T
 
     def modes(step: Affine) -> Affine:
         return Affine(blocks(step.matrix), project(step.offset), blocks(step.noise))
 
     steps = [
-        Affine.stack_versions([modes(update.at(k)) for update in updates]) for k in range(turn[1])
+        exact.stack_versions([modes(update.at(k)) for update in updates]) for k in range(cycle[1])
     ]
     starts = [exact.initial_moments(agents, 1, positions, update.start) for update in updates]
-    begun = stack_versions([(project(mean), blocks(cov)) for mean, cov in starts])
-    path = _Modes(lambda k: steps[k % len(steps)], begun, agents, 1, None, turn)
+    begun = exact.stack_versions([(project(mean), blocks(cov)) for mean, cov in starts])
+    path = _Modes(lambda k: steps[k % len(steps)], begun, agents, 1, None, cycle)
     path.vectors = vectors
     return path

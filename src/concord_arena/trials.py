@@ -23,7 +23,7 @@ from concord.problem import Problem, Quadratic
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.reference import Reference, reference_of
 from concord.sampling.trace import Trace
-from concord_arena.answer import Found, Search, Wish
+from concord_arena.answer import Candidate, Search, Wish
 from concord_arena.entries import Entry
 from concord_arena.read_outs import read_out
 
@@ -32,7 +32,7 @@ LATE = 400  # most draws of a chain's second half, evenly spaced, of which avera
 Interval = tuple[float, float, float]  # a number, and the ends of its 95 % interval
 
 
-def nondefault_options(row: Found, wish: Wish) -> dict[str, Any]:
+def nondefault_options(row: Candidate, wish: Wish) -> dict[str, Any]:
     """Return the options of a row that differ from the sampler's defaults, batch size included."""
     sampler = row.sampler
     default = {field.name: field.default for field in msgspec.structs.fields(sampler)}
@@ -51,7 +51,7 @@ class Trials(NamedTuple):
     seed: int
     initial: Mapping[str, Any]
 
-    def run(self, row: Found, problem: Problem, at: Sequence[int]) -> Trace:
+    def run(self, row: Candidate, problem: Problem, at: Sequence[int]) -> Trace:
         """Return the trace of a row's setting on a problem, at iterations ``at``."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore", DivergenceWarning)
@@ -68,7 +68,7 @@ class Trials(NamedTuple):
                 **nondefault_options(row, self.search.wish),
             )
 
-    def bias(self, row: Found) -> Interval:
+    def bias(self, row: Candidate) -> Interval:
         """Return the squared bias of a row's last draw, with a 95 % interval.
 
         Where the problem is not Gaussian the same chains, by the same noise, on the Gaussian that
@@ -80,35 +80,39 @@ class Trials(NamedTuple):
         if not isinstance(problem, Quadratic) and search.wish.batch_size is None:
             with suppress(NoLaw):
                 gaussian = QuadraticProblem(fit.hessians, fit.shift)
-                given = [row.sampler], [gaussian], search.network, search.positions
-                law = laws_of_versions(*given, read_out(row.read, search.network)[0], np.inf)
-                seen = law.marginals_at([k]).select((0, 0))
+                arguments = [row.sampler], [gaussian], search.network, search.positions
+                law = laws_of_versions(*arguments, read_out(row.read, search.network)[0], np.inf)
+                marginals = law.marginals_at([k]).select((0, 0))
                 control = self._means(row, gaussian, [k])
                 if np.isfinite(control).all():
-                    whole = (seen.mean, seen.cov) if search.wish.level == "worst" else seen[2:]
+                    whole = (
+                        (marginals.mean, marginals.cov)
+                        if search.wish.level == "worst"
+                        else marginals[2:]
+                    )
                     f, center = f - control, monomials(*whole)[0]
         if not np.isfinite(f).all():
             return np.inf, np.inf, np.inf
         b2, lo, hi = squared_bias(f + center, *self._posterior.monomials())
         return float(b2.max()), float(lo.max()), float(hi.max())
 
-    def error(self, row: Found) -> Interval:
+    def error(self, row: Candidate) -> Interval:
         """Return the error of chains' averages over the second half, with a 95 % interval.
 
         Of longer ones ``LATE`` draws are averaged.
         """
-        wanted, variances = self._posterior.monomials()
+        target, variances = self._posterior.monomials()
         k, dim = row.iterations, self.search.problem.dim
         at = np.unique(np.linspace(k // 2 + 1, k, LATE).round().astype(int)).tolist()
         f = self._means(row, self.search.problem, at)
         if not np.isfinite(f).all():
             return np.inf, np.inf, np.inf
-        means = mean_interval((f - wanted)[..., :dim] ** 2 / variances[:dim])
-        seconds = squared_bias(f[..., dim:], wanted[dim:], variances[dim:])
+        means = mean_interval((f - target)[..., :dim] ** 2 / variances[:dim])
+        seconds = squared_bias(f[..., dim:], target[dim:], variances[dim:])
         error, lo, hi = (float(max(m.max(), s.max())) for m, s in zip(means, seconds, strict=True))
         return error, lo, hi
 
-    def verify(self, rows: Sequence[Found]) -> pandas.DataFrame:
+    def verify(self, rows: Sequence[Candidate]) -> pandas.DataFrame:
         """Return a table of predicted and measured scores of rows."""
         wish, lines = self.search.wish, []
         for row in rows:
@@ -122,7 +126,7 @@ class Trials(NamedTuple):
             lines.append(line)
         return pandas.DataFrame(lines)
 
-    def best_of(self, entry: Entry) -> list[Found]:
+    def best_of(self, entry: Entry) -> list[Candidate]:
         """Return the best of an entry's settings along octaves. None where all diverge.
 
         Its score is that of other chains than those that it was chosen by: the least of noisy
@@ -130,14 +134,14 @@ class Trials(NamedTuple):
         """
         level, averages = self.search.wish.level, self.search.wish.averages
 
-        def score(row: Found, seed: int, best: bool) -> Found:
+        def score(row: Candidate, seed: int, best: bool) -> Candidate:
             """Return a row with what chains of a seed measure as its score."""
-            own = self._replace(seed=seed)
+            run = self._replace(seed=seed)
             b2 = {"worst": np.nan, "average": np.nan}  # of one level nothing is measured
             if best or not averages:
-                b2[level] = own.bias(row)[0]
+                b2[level] = run.bias(row)[0]
             if averages:
-                b2["error"] = own.error(row)[0]
+                b2["error"] = run.error(row)[0]
             return row._replace(b2=b2, score=b2["error" if averages else level])
 
         rows = [score(row, self.seed + 1, False) for row in self.search.unscored_settings(entry)]
@@ -152,7 +156,7 @@ class Trials(NamedTuple):
         except ConcordError:
             return self.search.fit.law
 
-    def _means(self, row: Found, problem: Problem, at: Sequence[int]) -> np.ndarray:
+    def _means(self, row: Candidate, problem: Problem, at: Sequence[int]) -> np.ndarray:
         """Return each chain's mean of x and x^2 over iterations ``at``, (chains, agents, 2 dim).
 
         x is what a row's setting reads out on a problem.

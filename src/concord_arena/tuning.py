@@ -12,6 +12,7 @@ and twelve lie between the neighbors of the best of these.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,8 +45,8 @@ def vary(sampler: Sampler, values: Mapping[str, Any], where: str) -> Sampler:
     for name in values:
         if name not in stated:
             raise ConcordError(f"{where}.{name}: unknown option; {nearest(name, stated)}")
-    found: Sampler = build(type(sampler), {**stated, **values}, where)
-    return found
+    varied: Sampler = build(type(sampler), {**stated, **values}, where)
+    return varied
 
 
 def read_value(sampler: Sampler, tune: str, where: str) -> float:
@@ -65,30 +66,30 @@ def find_limit(sampler: Sampler, tune: str, problem: Problem, network: Network) 
     """
     bare = Network(network.graph, order=network.order)  # what happens on it left out
 
-    def mean(step: float) -> exact.Affine:
-        return _mean_step(vary(sampler, {tune: step}, tune), problem, bare)
+    def matrix_for(step: float) -> np.ndarray:
+        """Return the matrix of the mean step with a value of the option."""
+        return _mean_matrix(vary(sampler, {tune: step}, tune), problem, bare)
 
     try:
-        return exact.stable_limit(mean, read_value(sampler, tune, tune), 1e-3)
+        return exact.stable_limit(matrix_for, read_value(sampler, tune, tune), 1e-3)
     except NoLaw:
         return np.inf
 
 
-def _mean_step(sampler: Any, problem: Any, network: Network) -> exact.Affine:
-    """Return the affine update whose contraction decides whether the mean settles.
+def _mean_matrix(sampler: Any, problem: Any, network: Network) -> np.ndarray:
+    """Return the matrix whose spectral radius decides whether the mean settles.
 
-    It is the composition over one period, without conserved quantities; where steps are chosen at
-    random, the mean over choices. Raises ``NoLaw`` where the update is not known.
+    It is that of the composition over one period, without conserved quantities; where steps are
+    chosen at random, the mean over choices. Raises ``NoLaw`` where the update is not known.
     """
     reader = StepReader(sampler, problem, network)
     if reader.chooses:
-        drawn = reader.choices()(1)  # the first iteration may be another: references are taken
-        return exact.linear_update(np.tensordot(drawn.probability, drawn.matrix, axes=1))
+        return reader.read_step(1).choices.lead  # the first may differ: references are taken
     update = reader.update()
-    begin, period = paths.turn_of(update) or (0, 1)
+    begin, period = paths.find_cycle(update) or (0, 1)
     steps = [update.at(begin + k) for k in range(period)]
     bare = [exact.Affine(step.matrix, step.offset, step.noise) for step in steps]
-    return exact.restrict(exact.compose(*bare))[0]
+    return exact.restrict(reduce(exact.Affine.compose_with, bare))[0].matrix
 
 
 def settings(
@@ -117,8 +118,8 @@ def settings(
     if arena.aim is not None:
         factor, count = 2.0 ** len(values), FIRST // len(values)
     for value in values:
-        own = {} if name is None else {name: value}
-        one = vary(sampler, own, f"{where}.second")
+        second = {} if name is None else {name: value}
+        one = vary(sampler, second, f"{where}.second")
         limit = find_limit(one, tune, problem, network)
         limits.append(limit)
         if arena.share is not None:
@@ -126,7 +127,7 @@ def settings(
         else:
             top = limit if np.isfinite(limit) else begin * factor ** (count // 2)
             steps = [top * factor**-i for i in range(1, count + 1)]
-        groups.append([Setting({tune: s, **own}, vary(one, {tune: s}, where)) for s in steps])
+        groups.append([Setting({tune: s, **second}, vary(one, {tune: s}, where)) for s in steps])
     if arena.share is not None:
         groups, limits = groups[:1], limits[:1]
     return groups, limits
@@ -147,8 +148,8 @@ def refine(arena: Arena, best: Setting, where: str) -> list[Setting]:
 
 
 def _times(factors: Sequence[float], arena: Arena, best: Setting, where: str) -> list[Setting]:
-    tune, found = str(arena.tune), []
+    tune, varied = str(arena.tune), []
     for factor in factors:
         values = {**best.values, tune: float(best.values[tune] * factor)}
-        found.append(Setting(values, vary(best.sampler, values, where)))
-    return found
+        varied.append(Setting(values, vary(best.sampler, values, where)))
+    return varied

@@ -239,17 +239,17 @@ def _parser() -> argparse.ArgumentParser:
 
 def explain(options: argparse.Namespace) -> None:
     """List the commands that ``--help`` does not, or print the help of one."""
-    about, known = options.about, options.commands
-    if about in known:
-        known[about].print_help()
+    about, parsers = options.about, options.commands
+    if about in parsers:
+        parsers[about].print_help()
     elif about == "documents":
         home = import_module("concord_studies.home").HOME
         print(*sorted([*home.glob("*.md"), *home.glob("docs/*.md")]), sep="\n")
     elif about == "stages":
-        for name in sorted(known.keys() - FIRST):
-            print(f"  {name:10} {known[name].description}")
+        for name in sorted(parsers.keys() - FIRST):
+            print(f"  {name:10} {parsers[name].description}")
     else:
-        remedy = nearest(about, [*known, "stages", "documents"])
+        remedy = nearest(about, [*parsers, "stages", "documents"])
         raise ConcordError(f"help: there is no command {about!r}; {remedy}")
 
 
@@ -311,7 +311,7 @@ COMMANDS = {
     "survey": "studies.stages.survey:survey study tables output figures",
     "ledger": "studies.stages.judge:ledger tables output expected",
     "expect": "studies.stages.expect:expect ledger expected pages",
-    "changes": "cli.results:differing",
+    "changes": "cli.results:list_differences",
     "compare": "cli.results:compare",
     "recommend": "cli.recommend:recommend",
     "site": "cli.results:site",

@@ -29,7 +29,7 @@ def find_plugins(options: Namespace) -> None:
     kinds.use(*sound)
 
 
-def named(word: str) -> list[tuple[str, str]]:
+def find_named(word: str) -> list[tuple[str, str]]:
     """Return room and kind of a word, which may be a plug-in's file."""
     if not word.endswith(".py"):
         return find(word)
@@ -44,12 +44,12 @@ def named(word: str) -> list[tuple[str, str]]:
 def list_kinds(options: Namespace) -> None:
     """List the kinds there are."""
     find_plugins(options)
-    found = list(summarize_kinds(options.packages))
+    summaries = list(summarize_kinds(options.packages))
     if options.json:
-        print(json.dumps(found, indent=1))
+        print(json.dumps(summaries, indent=1))
         return
-    width = max(len(about["kind"]) for about in found)
-    for package, of_package in groupby(found, lambda about: about["package"]):
+    width = max(len(about["kind"]) for about in summaries)
+    for package, of_package in groupby(summaries, lambda about: about["package"]):
         print(f"{package}:")
         for about in of_package:
             whence = f" [{about['from']}]" if about["from"] else ""
@@ -59,5 +59,9 @@ def list_kinds(options: Namespace) -> None:
 def describe(options: Namespace) -> None:
     """Tell a kind's equation, source, price, needs and options."""
     find_plugins(options)
-    found = [describe_kind(*kind) for kind in named(options.kind)]
-    print(json.dumps(found, indent=1) if options.json else "\n\n".join(map(as_text, found)))
+    descriptions = [describe_kind(*kind) for kind in find_named(options.kind)]
+    print(
+        json.dumps(descriptions, indent=1)
+        if options.json
+        else "\n\n".join(map(as_text, descriptions))
+    )

@@ -9,7 +9,7 @@ from concord_arena.board import choose_tasks, name_task
 from concord_arena.recommendation import recommend as answer_of
 from concord_cli.runs import read_study
 from concord_studies.experiment import read_runs
-from concord_studies.io import whole, write_whole
+from concord_studies.io import whole_file, write_whole
 from concord_studies.runs.run import Run
 
 
@@ -43,7 +43,7 @@ def recommend(options: Namespace) -> None:
                 f"{path}: a figure shows one task, and there are {len(answers)}; choose one with "
                 f"--tasks, such as {next(iter(answers))}"
             )
-        with whole(path) as part:
+        with whole_file(path) as part:
             next(iter(answers.values())).plot().savefig(part, format=path.suffix[1:])
 
 
@@ -52,13 +52,15 @@ def _tasks(options: Namespace) -> dict[str, Run]:
     if options.study.is_file():
         return dict(read_runs(options.study).runs)
     study = read_study(options)
-    found: dict[str, Run] = {}
-    seen = set()
+    tasks: dict[str, Run] = {}
+    distinct = set()
     for run in study.runs_of(options.experiment):
-        stated = [run.document.get(key) for key in ("problem", "topology", "network", "agents")]
-        if str(stated) not in seen:
-            seen.add(str(stated))
+        task_options = [
+            run.document.get(key) for key in ("problem", "topology", "network", "agents")
+        ]
+        if str(task_options) not in distinct:
+            distinct.add(str(task_options))
             labels = {key: label for key, label in run.labels.items() if key != "sampler"}
-            found[name_task(labels)] = run
-    chosen = choose_tasks([*found.values()], options.tasks)
-    return {task: run for task, run in found.items() if run in chosen}
+            tasks[name_task(labels)] = run
+    chosen = choose_tasks([*tasks.values()], options.tasks)
+    return {task: run for task, run in tasks.items() if run in chosen}

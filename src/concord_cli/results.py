@@ -21,18 +21,20 @@ def site(options: Namespace) -> None:
 
 def compare(options: Namespace) -> None:
     """Compare samplers on the arena's tasks."""
-    own = Path("config", "studies", "arena")
-    study = Study(options.arena or (own if own.is_dir() else ARENA), load_config())
+    arena = Path("config", "studies", "arena")
+    study = Study(options.arena or (arena if arena.is_dir() else ARENA), load_config())
     kinds.find_plugins(options)
-    names = [kinds.named(word)[0][1] if word.endswith(".py") else word for word in options.entries]
+    names = [
+        kinds.find_named(word)[0][1] if word.endswith(".py") else word for word in options.entries
+    ]
     about = {name: getattr(options, name) for name in ("tasks", "experiment", "resources")}
     print(concord_arena.compare(*names, study=study, **about))
 
 
-def differing(options: Namespace) -> None:
+def list_differences(options: Namespace) -> None:
     """List verdicts that differ from the committed ones."""
-    found = ledger.changes(options.ledger, options.expected, options.strict)
-    print(found.text, *found.lines, sep="\n")
+    differences = ledger.changes(options.ledger, options.expected, options.strict)
+    print(differences.text, *differences.lines, sep="\n")
 
 
 def crate(options: Namespace) -> None:

@@ -12,8 +12,8 @@ from concord_studies.experiment import run_alone
 
 def changes(options: Namespace) -> Mapping[str, Any]:
     """Return what the options change of the configuration."""
-    given = vars(options)
-    return {k: given[k] for k in ("scale", "seed", "pairs") if given.get(k) is not None}
+    values = vars(options)
+    return {k: values[k] for k in ("scale", "seed", "pairs") if values.get(k) is not None}
 
 
 def read_study(options: Namespace) -> Study:

@@ -51,12 +51,12 @@ def orphans(options: Namespace) -> None:
 
 def check(options: Namespace) -> None:
     """Check a study's files, and list its runs."""
-    found = read_study(options)
-    for run in found.runs.values():
+    study = read_study(options)
+    for run in study.runs.values():
         print(run.folder)
-    check_study(found)
-    if len(found.runs) <= FEW:
-        warn_of_steps(found.runs.values())
+    check_study(study)
+    if len(study.runs) <= FEW:
+        warn_of_steps(study.runs.values())
 
 
 def warn_of_steps(runs: Iterable[Run]) -> None:

@@ -8,7 +8,7 @@ from contextlib import redirect_stdout
 
 from concord.errors import ConcordError
 from concord_arena import testing
-from concord_cli.kinds import find_plugins, named
+from concord_cli.kinds import find_named, find_plugins
 
 
 def test(options: Namespace) -> None:
@@ -17,7 +17,7 @@ def test(options: Namespace) -> None:
     output = sys.stderr if options.json else sys.stdout
     outcomes = []
     with redirect_stdout(sys.stderr):  # what plug-ins print is no outcome
-        for package, kind in [pair for word in options.kinds for pair in named(word)]:
+        for package, kind in [pair for word in options.kinds for pair in find_named(word)]:
             print(f"{package}/{kind}", file=output)
             for each in testing.run(package, kind, options.seed):
                 outcomes.append({"package": package, "kind": kind, **each._asdict()})

@@ -34,31 +34,31 @@ class File(NamedTuple):
     libraries: list[str]
 
 
-def state_code(*roots: str | Path) -> dict[str, Any]:
+def digest_code(*roots: str | Path) -> dict[str, Any]:
     """Return the digest of modules with all that they import, and the versions of libraries.
 
     roots: dotted names of this project's modules, or files.
     """
-    return _state_code(frozenset(roots))
+    return _digest_code(frozenset(roots))
 
 
-def closure(*roots: str | Path) -> dict[str, File]:
+def import_closure(*roots: str | Path) -> dict[str, File]:
     """Return the files of modules and of all that they import, by path."""
-    found: dict[str, File] = {}
+    files: dict[str, File] = {}
     pending = [_path_of(root) for root in roots]
     while pending:
-        if (path := pending.pop()) not in found:
-            found[path] = read(path)
-            pending += found[path].files
-    return found
+        if (path := pending.pop()) not in files:
+            files[path] = read(path)
+            pending += files[path].files
+    return files
 
 
 @cache
-def _state_code(roots: frozenset[str | Path]) -> dict[str, Any]:
-    found = closure(*roots)
-    names = sorted({name for file in found.values() for name in file.libraries})
+def _digest_code(roots: frozenset[str | Path]) -> dict[str, Any]:
+    files = import_closure(*roots)
+    names = sorted({name for file in files.values() for name in file.libraries})
     return {
-        "code": digest(sorted(file.digest for file in found.values())),
+        "code": digest(sorted(file.digest for file in files.values())),
         "libraries": {"python": PYTHON, **{name: version(name) for name in names}},
     }
 
@@ -80,22 +80,22 @@ def _path_of(root: str | Path) -> str:
 @cache
 def read(path: str) -> File:
     """Return the digest and the imports of a file, from the cache where the file is the same."""
-    known, now = _load_cache(), list(signature(path) or ())
-    if path not in known or known[path][0] != now:
-        known[path] = now, _parse_file(path)
+    entries, now = _load_cache(), list(signature(path) or ())
+    if path not in entries or entries[path][0] != now:
+        entries[path] = now, _parse_file(path)
         if CACHE.parent.is_dir():
             _save_cache_at_exit()
-    return File(*known[path][1])
+    return File(*entries[path][1])
 
 
 @cache
 def _load_cache() -> dict[str, Any]:
     """Return signature, digest and imports of files by path, as saved by an earlier process."""
     try:
-        found: dict[str, Any] = json.loads(CACHE.read_text())
+        entries: dict[str, Any] = json.loads(CACHE.read_text())
     except (OSError, ValueError):
         return {}
-    return found
+    return entries
 
 
 @cache
@@ -112,7 +112,7 @@ def _parse_file(path: str) -> File:
         raise ConcordError(f"{path}: cannot be read ({error.strerror})") from error
     except (SyntaxError, ValueError, RecursionError) as error:
         raise ConcordError(f"{path}: it is not Python ({error}); correct it") from None
-    _strip(tree)
+    _strip_docstrings(tree)
     files: set[str] = set()
     libraries: set[str] = set()
     for name, members in _imports(tree, path):
@@ -121,7 +121,7 @@ def _parse_file(path: str) -> File:
             files |= set(_files(Path(name), members))
         elif (SOURCE / top).is_dir() and top.startswith("concord"):
             files |= set(_files(SOURCE.joinpath(*name.split(".")), members))
-        elif top not in sys.stdlib_module_names and (place := _place(top)):
+        elif top not in sys.stdlib_module_names and (place := _folder_of(top)):
             if INSTALLED.isdisjoint(place.parts):
                 files |= set(_files(place.joinpath(*name.split(".")), members))
             else:
@@ -129,8 +129,8 @@ def _parse_file(path: str) -> File:
     return File(digest(ast.dump(tree)), sorted(files - {path}), sorted(libraries))
 
 
-def _strip(tree: ast.Module) -> None:
-    """Remove docstrings, and what type checkers alone read."""
+def _strip_docstrings(tree: ast.Module) -> None:
+    """Remove docstrings from a syntax tree, and blocks that type checkers alone read."""
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):
@@ -138,6 +138,7 @@ def _strip(tree: ast.Module) -> None:
 
 
 def _is_unread(node: ast.stmt) -> bool:
+    """Return whether a statement is a docstring, or a block for type checkers."""
     match node:
         case ast.Expr(value=ast.Constant(value=str())):
             return True
@@ -169,7 +170,7 @@ def _files(module: Path, members: Iterable[str]) -> Iterator[str]:
 
 
 @cache
-def _place(top: str) -> Path | None:
+def _folder_of(top: str) -> Path | None:
     """Return the folder in which a package or module lies. None if there is none."""
     try:
         spec = find_spec(top)

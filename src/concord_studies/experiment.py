@@ -27,8 +27,8 @@ from concord.sampling.trace_files import read_traces
 from concord.streams import CHAINS_PER_BLOCK
 from concord_studies import metrics
 from concord_studies.contracts import declared
-from concord_studies.digests import digest, state_code
-from concord_studies.io import read_text, whole, write_whole
+from concord_studies.digests import digest, digest_code
+from concord_studies.io import read_text, whole_file, write_whole
 from concord_studies.markup import cell
 from concord_studies.metrics import COLUMNS, Row
 from concord_studies.provenance import AGAIN, describe, write_provenance
@@ -38,17 +38,17 @@ from concord_studies.runs.sample import sample as sample_run
 
 SCORING = "concord_arena.jobs"  # of an arena alone
 
-STEP = 1000  # updates of an agent that take as long as a step does besides
+UPDATES_OF_STEP = 1000  # updates of an agent that take as long as a step does besides
 # Updates that one job samples, half a minute, and that surely take less than a minute each; cells
 # of an arena by laws that one scores, most of which take half a second.
-LONG, MINUTE, CELLS = 1e9, 1e8, 40
+UPDATES_OF_JOB, UPDATES_OF_MINUTE, CELLS_OF_JOB = 1e9, 1e8, 40
 # What a job takes at most: 475 MB at paper scale. Kinds of problems that need more say so.
 USUAL: Mapping[str, Any] = {"environment": "concord", "mem_mb": 1000, "runtime": 5}
 
 
 def cost(run: Run) -> float:
     """Return the computing cost of a run, in updates of one agent."""
-    return float(run.iterations * (run.chains * run.agents + STEP))
+    return float(run.iterations * (run.chains * run.agents + UPDATES_OF_STEP))
 
 
 @dataclass(frozen=True)
@@ -78,17 +78,17 @@ class Experiment:
         """Return the number of parts, one for each job; 0: one job makes a short experiment."""
         first, most = next(iter(self.runs.values())), len(blocks(self))
         if first.arena is not None:
-            return most if first.arena.sampled else min(most, -(-len(self.runs) // CELLS))
+            return most if first.arena.sampled else min(most, -(-len(self.runs) // CELLS_OF_JOB))
         if self.universe:
             return 0
-        return most if self.job["runtime"] >= 60 else min(most, int(self.cost / LONG))
+        return most if self.job["runtime"] >= 60 else min(most, int(self.cost / UPDATES_OF_JOB))
 
     @cached_property
     def job(self) -> dict[str, Any]:
         """Return the environment, the memory and the minutes of a job of the experiment."""
-        own = (declared(run.problem.module, "JOB") for run in self.runs.values())
-        job = {**USUAL, **next(filter(None, own), {})}
-        minutes = 20 if self.is_arena else min(int(self.cost / MINUTE), 1000)
+        jobs = (declared(run.problem.module, "JOB") for run in self.runs.values())
+        job = {**USUAL, **next(filter(None, jobs), {})}
+        minutes = 20 if self.is_arena else min(int(self.cost / UPDATES_OF_MINUTE), 1000)
         return {**job, "runtime": job["runtime"] + minutes}
 
     def text(self, at_hand: Callable[[str], bool] = lambda name: True) -> str:
@@ -103,7 +103,7 @@ class Experiment:
         stated = {
             "study": str(self.study),
             "universe": self.universe,
-            **state_code(__name__, *[SCORING] * self.is_arena, *files),
+            **digest_code(__name__, *[SCORING] * self.is_arena, *files),
             "data": digest(data),
         }
         lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in stated.items()]
@@ -119,7 +119,7 @@ def read_runs(path: Path) -> Experiment:
         study = Path(stated["study"])
         if not kinds.studies:
             kinds.use(study)
-        runs = {name: _read_run(own, f"{path}: {name}") for name, own in stated["runs"].items()}
+        runs = {name: _read_run(of, f"{path}: {name}") for name, of in stated["runs"].items()}
         if not runs:
             raise ValueError("it has no run")
         return Experiment(study, runs, stated["universe"])
@@ -158,7 +158,7 @@ def blocks(experiment: Experiment) -> list[list[Block]]:
     ]
 
 
-def part_of(experiment: Experiment, part: int, parts: int) -> list[Block]:
+def blocks_of_part(experiment: Experiment, part: int, parts: int) -> list[Block]:
     """Return the blocks of part number ``part`` of ``parts``, counted from 1.
 
     Adjacent blocks of a run are joined. A ConcordError if there are fewer blocks than parts.
@@ -170,13 +170,13 @@ def part_of(experiment: Experiment, part: int, parts: int) -> list[Block]:
             "numbered from 1; choose among these"
         )
     first, end = (len(every) * number // parts for number in (part - 1, part))
-    found: list[Block] = []
+    chains: list[Block] = []
     for name, start, stop in (block for group in every[first:end] for block in group):
-        if found and found[-1][0] == name:
-            found[-1] = name, found[-1][1], stop
+        if chains and chains[-1][0] == name:
+            chains[-1] = name, chains[-1][1], stop
         else:
-            found.append((name, start, stop))
-    return found
+            chains.append((name, start, stop))
+    return chains
 
 
 # Jobs.
@@ -194,14 +194,14 @@ def sample(
     experiment = read_runs(path)
     traces: dict[str, Trace] = {}
     about = {key: str(value) for key, value in describe().items()}
-    for name, first, end in each(part_of(experiment, part, parts), "runs"):
+    for name, first, end in each(blocks_of_part(experiment, part, parts), "runs"):
         run = experiment.runs[name]
         with _name_run_in_errors(run):
             problem = run.build_problem(resources)
             trace = sample_run(run, problem, progress, (first, end) if run.chains else None)
         trace.attributes = {"run": json.dumps(run.document), **about}
         traces[name] = trace
-    with whole(output) as temporary:
+    with whole_file(output) as temporary:
         write_traces(traces, temporary)
 
 
@@ -254,9 +254,9 @@ def to_csv(experiment: Experiment, rows: Mapping[str, Iterable[Row]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["run", *axes, *COLUMNS])
-    for name, own in rows.items():
+    for name, run_rows in rows.items():
         labels = [cell(experiment.runs[name].labels[axis]) for axis in axes]
-        writer.writerows([name, *labels, *metrics.cells(row)] for row in own)
+        writer.writerows([name, *labels, *metrics.cells(row)] for row in run_rows)
     return text.getvalue()
 
 
@@ -269,11 +269,11 @@ def _join_traces(experiment: Experiment, parts: Sequence[Path]) -> dict[str, Tra
             if run is None or json.loads(trace.attributes["run"]) != run.document:
                 raise ConcordError(f"{path}: it has draws of other runs; {AGAIN}")
             pieces.setdefault(name, []).append(trace)
-    found = {name: join_traces(own) for name, own in pieces.items()}
+    joined = {name: join_traces(traces) for name, traces in pieces.items()}
     for name, run in experiment.runs.items():
-        if name not in found or found[name].chains != run.chains:
+        if name not in joined or joined[name].chains != run.chains:
             raise ConcordError(f"{parts[0]}: with the other parts it lacks chains of {name}")
-    return found
+    return joined
 
 
 def _join_scores(

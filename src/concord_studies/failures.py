@@ -3,12 +3,12 @@
 import sys
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from inspect import isfunction
+from typing import Any, TypeVar
 
 from concord.errors import ConcordError
 from concord.failures import place_of
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 _ENDINGS = {
@@ -42,14 +42,22 @@ def print_error(sentence: str, code: int) -> int:
     return code
 
 
-def exit_with_sentence(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a function so that a user's mistake ends Python with a sentence."""
+def exit_with_sentences(kind: type[T]) -> type[T]:
+    """Decorate a class so that a user's mistake in a public method ends Python with a sentence."""
+    for name, method in list(vars(kind).items()):
+        if isfunction(method) and (name == "__init__" or not name.startswith("_")):
+            setattr(kind, name, _exit_with_sentence(method))
+    return kind
 
-    @wraps(function)
-    def call(*arguments: P.args, **options: P.kwargs) -> T:
-        """Call the function, and exit with one sentence for an error that has one."""
+
+def _exit_with_sentence(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that exits with one sentence for an error that has one."""
+
+    @wraps(method)
+    def call(*arguments: Any, **options: Any) -> Any:
+        """Call the method, and exit with the sentence of an error."""
         try:
-            return function(*arguments, **options)
+            return method(*arguments, **options)
         except BaseException as error:
             if sentence := user_message(error):
                 sys.exit(f"concord: {sentence}")

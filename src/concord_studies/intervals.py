@@ -86,14 +86,15 @@ def spread_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
     return sd, *(np.where(np.isnan(end), sd, end) for end in ends)
 
 
-def percentiles(values: np.ndarray, parts: Sequence[float]) -> np.ndarray:
+def percentiles(values: np.ndarray, percents: Sequence[float]) -> np.ndarray:
     """Return percentiles over chains (first axis) of values that may be infinite.
 
-    parts: which ones, from 0 to 100. A percentile between a number and infinity is infinite.
+    percents: which ones, from 0 to 100. Returned: (percents, ...). A percentile between a number
+    and infinity is infinite.
     """
     with np.errstate(invalid="ignore"):
-        between = np.percentile(values, parts, axis=0)
-    above = np.percentile(values, parts, axis=0, method="higher")
+        between = np.percentile(values, percents, axis=0)
+    above = np.percentile(values, percents, axis=0, method="higher")
     return np.where(np.isnan(between), above, between)
 
 

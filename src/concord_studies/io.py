@@ -103,9 +103,9 @@ _Loader.yaml_constructors = {
     **{tag: make for tag, make in _Safe.yaml_constructors.items() if tag in _PLAIN},
     None: _refuse_tag,
 }
-_KEPT = {f"tag:yaml.org,2002:{name}" for name in ("bool", "null", "merge")}
+_RESOLVED = {f"tag:yaml.org,2002:{name}" for name in ("bool", "null", "merge")}
 _Loader.yaml_implicit_resolvers = {
-    first: [(tag, rule) for tag, rule in rules if tag in _KEPT]
+    first: [(tag, rule) for tag, rule in rules if tag in _RESOLVED]
     for first, rules in _Safe.yaml_implicit_resolvers.items()
 }
 for _name, (_pattern, _starts) in _NUMBERS.items():
@@ -146,7 +146,7 @@ ABANDONED = 3600  # seconds after which a file that is still being written is wh
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
+def whole_file(path: Path) -> Iterator[Path]:
     """Give the name of a file to write; rename it to ``path`` if all goes well.
 
     Of several who write the same file at once, who comes last has it.
@@ -173,8 +173,8 @@ def whole(path: Path) -> Iterator[Path]:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a text file, as ``whole`` does."""
-    with whole(path) as part:
+    """Write a text file, as ``whole_file`` does."""
+    with whole_file(path) as part:
         part.write_text(text, encoding="utf-8")
 
 

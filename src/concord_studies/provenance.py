@@ -89,11 +89,11 @@ def read_provenance(path: Path) -> dict[str, Any]:
     """Return the provenance of a result. A ConcordError if a file is not as it was written."""
     source = provenance_path(path)
     try:
-        found: dict[str, Any] = json.loads(read_text(source))
-        digests = {source.parent / name: text for name, text in found["sha256"].items()}
+        about: dict[str, Any] = json.loads(read_text(source))
+        digests = {source.parent / name: text for name, text in about["sha256"].items()}
     except (ConcordError, ValueError, KeyError, TypeError, AttributeError):
         raise ConcordError(f"{source}: it is missing or damaged; {AGAIN} ({path.name})") from None
     for file, expected in digests.items():
         if not file.is_file() or sha256(file) != expected:
             raise ConcordError(f"{file}: it is not as it was written; {AGAIN}")
-    return found
+    return about

@@ -48,13 +48,13 @@ def load_run(
         run = next(iter(runs))
     if run is None or run not in runs:
         raise ConcordError(f"{path}: run: there is no {short(run)}; {nearest(run, runs)}")
-    own = runs[run]
-    stated = own.document
+    chosen = runs[run]
+    stated = chosen.document
     return {
-        "sampler": own.sampler.kind,
-        "problem": own.build_problem(Path(resources)),
-        "network": own.network_of_agents,
+        "sampler": chosen.sampler.kind,
+        "problem": chosen.build_problem(Path(resources)),
+        "network": chosen.network_of_agents,
         **{key: stated[key] for key in ("iterations", "chains", "seed", "initial", "record")},
-        "labels": tuple(own.stream_labels),
+        "labels": tuple(chosen.stream_labels),
         **{key: value for key, value in stated["sampler"].items() if key != "kind"},
     }

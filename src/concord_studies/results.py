@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import pandas
 
 AVERAGE = "average"
+NAMED = 6  # the most diverged runs that a note names
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,18 @@ class Series:
     lo: np.ndarray
     hi: np.ndarray
 
-    def before(self, iteration: float) -> Series:
+    @classmethod
+    def without_intervals(cls, iteration: np.ndarray, value: np.ndarray) -> Series:
+        """Return a series of values whose interval ends are NaN."""
+        return cls(iteration, value, *np.full((2, len(value)), np.nan))
+
+    def take(self, rows: Any) -> Series:
+        """Return the rows that a mask or indices choose."""
+        return Series(self.iteration[rows], self.value[rows], self.lo[rows], self.hi[rows])
+
+    def finite_before(self, iteration: float) -> Series:
         """Return the rows before ``iteration`` whose value is finite."""
-        keep = (self.iteration < iteration) & np.isfinite(self.value)
-        return Series(self.iteration[keep], self.value[keep], self.lo[keep], self.hi[keep])
+        return self.take((self.iteration < iteration) & np.isfinite(self.value))
 
 
 @dataclass(frozen=True)
@@ -123,7 +132,7 @@ def from_rows(run: Mapping[str, Any], rows: Iterable[metrics.Row]) -> Measured:
 
 
 @contextmanager
-def naming(section: str, make: Callable[..., Any]) -> Iterator[None]:
+def name_in_errors(section: str, make: Callable[..., Any]) -> Iterator[None]:
     """Prefix the errors of a block with the kind of output: "figure curves: ..."."""
     try:
         yield
@@ -178,32 +187,22 @@ def divergence_note(params: Any, runs: Sequence[Measured]) -> str | None:
     What a figure or table shows of its runs is what its options select, or those of its panels or
     columns do.
     """
-    selects = _selections(params)
-    chosen = [m for m in runs if any(matches(m.run, select or {}) for select in selects)]
-    keys = (key for m in chosen for key in m.run.get("labels") or {})
-    axes = [k for k in dict.fromkeys(["experiment", *keys]) if len(distinct(chosen, k)) > 1]
-    found = []
-    for measured in chosen:
-        lost = divergence(measured)
-        if lost is not None:
-            chains = measured.run.get("chains", 1)
-            part = f"{lost.fraction * chains:.0f} of {chains} chains, " if chains > 1 else ""
-            named = getattr(params, "names", None)
-            labels = (words.label(key, lookup(measured.run, key), named) for key in axes)
-            name = ", ".join(labels) or measured.name
-            found.append(f"{name} ({part}first at iteration {lost.iteration:g})")
-    if not found:
-        return None
-    more = [f"and {len(found) - _NAMED} more runs"] if len(found) > _NAMED else []
-    return "Diverged: " + "; ".join(found[:_NAMED] + more)
-
-
-_NAMED = 6
-
-
-def _selections(params: Any) -> list[Mapping[str, Any] | None]:
-    """Return the selections of runs in a kind's options, or in their panels or columns."""
     parts = getattr(params, "panels", ())
     if isinstance(columns := getattr(params, "columns", None), tuple):  # not a label's name
         parts = columns
-    return [part.select for part in parts] or [getattr(params, "select", None)]
+    selects = [part.select for part in parts] or [getattr(params, "select", None)]
+    chosen = [m for m in runs if any(matches(m.run, select or {}) for select in selects)]
+    keys = (key for m in chosen for key in m.run.get("labels") or {})
+    axes = [k for k in dict.fromkeys(["experiment", *keys]) if len(distinct(chosen, k)) > 1]
+    names = getattr(params, "names", None)
+    texts = []
+    for measured in chosen:
+        if (lost := divergence(measured)) is not None:
+            chains = measured.run.get("chains", 1)
+            part = f"{lost.fraction * chains:.0f} of {chains} chains, " if chains > 1 else ""
+            labels = (words.label(key, lookup(measured.run, key), names) for key in axes)
+            name = ", ".join(labels) or measured.name
+            texts.append(f"{name} ({part}first at iteration {lost.iteration:g})")
+    if len(texts) > NAMED:
+        texts[NAMED:] = [f"and {len(texts) - NAMED} more runs"]
+    return "Diverged: " + "; ".join(texts) if texts else None

@@ -24,26 +24,27 @@ def of_sets(measured: Measured, metric: str, agent: int | str) -> np.ndarray:
 
     Empty where the run has none, such as of a sampler that refuses the task.
     """
-    own = _of_sets(measured, metric, agent).to_numpy(float)
-    return own if len(own) else measured.values(metric, agent)[-1:]
+    values = _by_set(measured, metric, agent).to_numpy(float)
+    return values if len(values) else measured.values(metric, agent)[-1:]
 
 
-def _of_sets(measured: Measured, metric: str, agent: int | str) -> pandas.Series:
-    """Return a metric on every data set, by its name."""
+def _by_set(measured: Measured, metric: str, agent: int | str) -> pandas.Series:
+    """Return a metric of an agent on every data set, by the end of its name: "_set_0", ..."""
     table = measured.metrics
-    mine = table["metric"].str.startswith(f"{metric}_set_") & (table["agent"] == str(agent))
-    return table[mine].set_index("metric")["value"]
+    rows = table["metric"].str.startswith(f"{metric}_set_") & (table["agent"] == str(agent))
+    values = table[rows].set_index("metric")["value"]
+    return values.rename(lambda name: name.removeprefix(metric))
 
 
 def task_of(measured: Measured, among: Collection[str]) -> tuple[str, ...]:
     """Return a run's experiment and labels, without the labels ``among`` which runs compete."""
     labels = measured.run.get("labels") or {}
-    told = (str(value) for key, value in labels.items() if key not in among)
-    return str(measured.run.get("experiment")), *told
+    others = (str(value) for key, value in labels.items() if key not in among)
+    return str(measured.run.get("experiment")), *others
 
 
-def missing(measured: Measured) -> str | None:
-    """Return why a cell of the arena has no scores, None if it has some."""
+def why_no_scores(measured: Measured) -> str | None:
+    """Return why a cell of the arena has no scores. None if it has some."""
     value = measured.values("applicable")
     if not len(value) or value[0] > 0:
         return None
@@ -55,18 +56,21 @@ def is_estimated(measured: Measured) -> bool:
     return bool((measured.values("exact") == 0).any())
 
 
-def differences(first: Measured, second: Measured, metric: str, agent: int | str) -> np.ndarray:
-    """Return the differences, second minus first, of ``<metric>_set_<d>``, for every data set d.
+def pair_sets(
+    one: tuple[Measured, str, int | str], other: tuple[Measured, str, int | str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers ``<metric>_set_<d>`` of two runs on every data set d, both (sets,).
 
-    Runs with fewer than two data sets, or with different ones, are refused.
+    one, other: a run, the metric and the agent. Runs with fewer than two data sets, or with
+    different ones, are refused.
     """
-    one, other = (_of_sets(run, metric, agent) for run in (first, second))
-    if set(one.index) != set(other.index) or len(one) < 2:
+    first, second = _by_set(*one), _by_set(*other)
+    if set(first.index) != set(second.index) or len(first) < 2:
         raise ConcordError(
-            f"{first.name} and {second.name} do not have {metric!r} of the same two or "
-            f"more replicates ({len(one)} and {len(other)}); measure it for both"
+            f"{one[0].name} and {other[0].name} do not have {one[1]!r} of the same two or more "
+            f"data sets ({len(first)} and {len(second)}); measure it for both"
         )
-    return (other - one).to_numpy(float)
+    return first.to_numpy(float), second[first.index].to_numpy(float)
 
 
 class Ratio(NamedTuple):
@@ -84,8 +88,8 @@ class Ratio(NamedTuple):
     bound: str = ""
 
     @property
-    def sure(self) -> bool:
-        """Whether the ratio is surely not one."""
+    def excludes_one(self) -> bool:
+        """Whether the ratio's interval, and what bounds it, exclude 1."""
         above, below = self.lo > 1, self.hi < 1
         return {"": above or below, "<": below, ">": above}[self.bound]
 
@@ -97,20 +101,20 @@ def ratio(
 
     A text says why one of them has no score; None: there is nothing to compare.
     """
-    found, floors = [], []
+    scores, floors = [], []
     for one in (run, base):
-        lacking = "not run" if one is None else missing(one)
+        lacking = "not run" if one is None else why_no_scores(one)
         values = np.empty(0) if one is None else of_sets(one, metric, agent)
         if one is None or lacking or not len(values):
             return lacking or "not run"
-        found.append(values)
+        scores.append(values)
         lowest = of_sets(one, f"floor.{metric}", agent)
         floors.append(len(lowest) == len(values) and bool((values <= lowest).any()))
-    if not np.isfinite(found[0]).all():
+    if not np.isfinite(scores[0]).all():
         return Ratio(np.inf, np.inf, np.inf)
-    if len(found[0]) != len(found[1]) or not np.isfinite(found[1]).all() or all(floors):
+    if len(scores[0]) != len(scores[1]) or not np.isfinite(scores[1]).all() or all(floors):
         return None
-    logs = np.log(np.maximum(found[0], 1e-300)) - np.log(np.maximum(found[1], 1e-300))
+    logs = np.log(np.maximum(scores[0], 1e-300)) - np.log(np.maximum(scores[1], 1e-300))
     mean, lo, hi = mean_interval(logs) if len(logs) > 1 else (logs[0], logs[0], logs[0])
     bound = "<" if floors[0] else ">" if floors[1] else ""
     with np.errstate(over="ignore"):
@@ -126,10 +130,10 @@ def exponent(x: np.ndarray, y: np.ndarray) -> tuple[float, float] | None:
     three scores at least. The half-width is nan for one set. None if there is no such set.
     """
     slopes = []
-    for own in y.T:
-        sound = np.isfinite(own) & (own > 0)
+    for scores in y.T:
+        sound = np.isfinite(scores) & (scores > 0)
         if sound.sum() >= 3:
-            slopes.append(np.polyfit(np.log(x[sound]), np.log(own[sound]), 1)[0])
+            slopes.append(np.polyfit(np.log(x[sound]), np.log(scores[sound]), 1)[0])
     if not slopes:
         return None
     mean, lo, _ = mean_interval(np.array(slopes))

@@ -16,7 +16,7 @@ from concord.errors import ConcordError, nearest, short
 Run = Mapping[str, Any]  # a run's document
 
 
-class Made(Protocol):
+class RunResult(Protocol):
     """A result of a run, such as its metrics, that a selection can pick."""
 
     @property
@@ -28,13 +28,13 @@ class Made(Protocol):
         """Return the name of the run in messages."""
 
 
-M = TypeVar("M", bound=Made)
+R = TypeVar("R", bound=RunResult)
 
 
 def lookup(run: Run, name: str) -> Any:
     """Return a run's value of a label or dotted key. None if it has no such name."""
-    found = _find(run, name)
-    return None if found is _MISSING else found
+    value = _find(run, name)
+    return None if value is _MISSING else value
 
 
 def has(run: Run, name: str) -> bool:
@@ -47,92 +47,95 @@ def is_same(a: Any, b: Any) -> bool:
     return a == b or str(a) == str(b)
 
 
-def values(wanted: Any) -> Sequence[Any]:
-    """Return the values that a selection names, as a list also for a single one."""
-    return wanted if isinstance(wanted, (list, tuple)) else [wanted]
+def values(of: Any) -> Sequence[Any]:
+    """Return the values that a selection has for a name, as a list also for a single one."""
+    return of if isinstance(of, (list, tuple)) else [of]
 
 
-def matches(run: Run, wanted: Mapping[str, Any]) -> bool:
+def matches(run: Run, selection: Mapping[str, Any]) -> bool:
     """Return whether a run has, for every name, one of the selection's values."""
-    return all(any(is_same(lookup(run, key), v) for v in values(of)) for key, of in wanted.items())
+    return all(
+        any(is_same(lookup(run, name), value) for value in values(of))
+        for name, of in selection.items()
+    )
 
 
-def mistake(runs: Sequence[Run], wanted: Mapping[str, Any], none: str = "no run") -> str | None:
+def mistake(runs: Sequence[Run], selection: Mapping[str, Any], none: str = "no run") -> str | None:
     """Return a sentence on the first name or value of a selection that no run has.
 
     None if every name and value is that of a run, and some run matches all of them.
     """
-    for name, of in wanted.items():
-        if (sentence := unknown(runs, name, none)) is not None:
+    for name, of in selection.items():
+        if (sentence := describe_unknown(runs, name, none)) is not None:
             return sentence
-        known = [lookup(run, name) for run in runs]
+        run_values = {str(value): value for value in (lookup(run, name) for run in runs)}
         for value in values(of):
-            if not any(is_same(value, other) for other in known):
-                return f"{none} has {name} {short(value)}; {nearest(value, {*map(str, known)})}"
-    if not any(matches(run, wanted) for run in runs):
-        return f"{none} has all of {short(dict(wanted))}; leave some out"
+            if not any(is_same(value, other) for other in run_values.values()):
+                return f"{none} has {name} {short(value)}; {nearest(value, run_values)}"
+    if not any(matches(run, selection) for run in runs):
+        return f"{none} has all of {short(dict(selection))}; leave some out"
     return None
 
 
-def unknown(runs: Sequence[Run], name: str, none: str = "no run") -> str | None:
+def describe_unknown(runs: Sequence[Run], name: str, none: str = "no run") -> str | None:
     """Return a sentence if no run has a label or key of this name. None if one has."""
     if any(has(run, name) for run in runs):
         return None
-    known = {key for run in runs for key in [*(run.get("labels") or {}), *run]}
-    return f"{none} has {short(name)} as a label or parameter; {nearest(name, known)}"
+    names = {key for run in runs for key in [*(run.get("labels") or {}), *run]}
+    return f"{none} has {short(name)} as a label or parameter; {nearest(name, names)}"
 
 
-def select(made: Sequence[M], wanted: Mapping[str, Any] | None) -> list[M]:
+def select(results: Sequence[R], selection: Mapping[str, Any] | None) -> list[R]:
     """Return the results whose runs match a selection, ordered by its lists of values.
 
     No run, or none that matches, is refused.
     """
-    if not made:
+    if not results:
         raise ConcordError("there are no runs to draw; name an experiment")
-    chosen = list(made)
+    chosen = list(results)
     # Last name first: sorting is stable.
-    for name, of in reversed(list((wanted or {}).items())):
+    for name, of in reversed(list((selection or {}).items())):
         chosen = [one for value in values(of) for one in with_value(chosen, name, value)]
     if not chosen:
-        raise ConcordError(str(mistake([one.run for one in made], wanted or {})))
+        raise ConcordError(str(mistake([one.run for one in results], selection or {})))
     return chosen
 
 
-def distinct(made: Sequence[M], name: str) -> list[Any]:
+def distinct(results: Sequence[R], name: str) -> list[Any]:
     """Return the different values of a name, in the order in which the runs have them."""
-    found: list[Any] = []
-    for one in made:
+    different: list[Any] = []
+    for one in results:
         value = lookup(one.run, name)
-        if not any(is_same(value, other) for other in found):
-            found.append(value)
-    return found
+        if not any(is_same(value, other) for other in different):
+            different.append(value)
+    return different
 
 
-def with_value(made: Sequence[M], name: str, value: Any) -> list[M]:
+def with_value(results: Sequence[R], name: str, value: Any) -> list[R]:
     """Return the results whose run has this value of a label or key."""
-    return [one for one in made if is_same(lookup(one.run, name), value)]
+    return [one for one in results if is_same(lookup(one.run, name), value)]
 
 
-def split(made: Sequence[M], name: str | None) -> list[tuple[Any, list[M]]]:
+def split(results: Sequence[R], name: str | None) -> list[tuple[Any, list[R]]]:
     """Return every value of a name in the runs, each with the results that have it.
 
     Without a name all results are in one group.
     """
     if name is None:
-        return [(None, list(made))]
-    if (sentence := unknown([one.run for one in made], name)) is not None:
+        return [(None, list(results))]
+    if (sentence := describe_unknown([one.run for one in results], name)) is not None:
         raise ConcordError(sentence)
-    return [(value, with_value(made, name, value)) for value in distinct(made, name)]
+    return [(value, with_value(results, name, value)) for value in distinct(results, name)]
 
 
-def only(made: Sequence[M], what: str) -> M:
-    """Return the single result that is shown as ``what``. A ConcordError if there are several."""
-    if len(made) > 1:
+def take_single(results: Sequence[R], what: str) -> R:
+    """Return the one result that is shown as ``what``. A ConcordError if there are several."""
+    if len(results) > 1:
         raise ConcordError(
-            f"runs {made[0].name} and {made[1].name} would both be {what}; "
+            f"runs {results[0].name} and {results[1].name} would both be {what}; "
             "tell them apart with rows, columns or lines, or keep one with select"
         )
-    return made[0]
+    return results[0]
 
 
 _MISSING = object()
@@ -144,14 +147,14 @@ def _find(run: Run, name: str) -> Any:
     if name in labels:
         label = labels[name]
         return _number(label) if isinstance(label, str) else label
-    found: Any = run
+    value: Any = run
     for part in name.split("."):
-        if not isinstance(found, Mapping) or part not in found:
+        if not isinstance(value, Mapping) or part not in value:
             return _MISSING
-        found = found[part]
-    if isinstance(found, Mapping):
-        return found.get("name", found.get("kind", str(dict(found))))
-    return found
+        value = value[part]
+    if isinstance(value, Mapping):
+        return value.get("name", value.get("kind", str(dict(value))))
+    return value
 
 
 @cache

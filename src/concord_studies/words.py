@@ -80,8 +80,8 @@ def name(key: str, value: Any, names: Mapping[str, str] | None = None) -> str:
 
     ``names`` are a study's own texts for values; kinds say their own (``NAME``).
     """
-    if given := study_text(key, value, names):
-        return given
+    if text := study_text(key, value, names):
+        return text
     last = key.split(".")[-1].replace("_", " ")
     if value is None:
         return "full gradients" if last == "batch size" else f"no {last}"
@@ -92,8 +92,8 @@ def name(key: str, value: Any, names: Mapping[str, str] | None = None) -> str:
         return "yes" if text == "True" else "no"
     if key == "reading":  # of an equation: published_57
         text = re.sub(r"_(\d+)$", r", (\1)", text)
-    said = kind(key, text)
-    return said if said.isupper() or said == declared_name(text) else said.capitalize()
+    word = kind(key, text)
+    return word if word.isupper() or word == declared_name(text) else word.capitalize()
 
 
 def study_text(key: str, value: Any, names: Mapping[str, Any] | None) -> str:
@@ -110,37 +110,32 @@ _AXES = {
 
 def axis(key: str) -> str:
     """Return the name of a label's key for readers, as it heads a column."""
-    said = _AXES.get(key, key)
-    return said.rpartition(".")[2].replace("_", " ")
+    return _AXES.get(key, key).rpartition(".")[2].replace("_", " ")
 
 
-def label(key: str, told: Any, names: Mapping[str, str] | None = None) -> str:
+def label(key: str, value: Any, names: Mapping[str, str] | None = None) -> str:
     """Return the words for a run's label in a sentence: "ring", "5 agents" or "decay 0.25".
 
     ``names`` may have a text for the key of numbers, too.
     """
-    text = str(told)
+    text = str(value)
     if key == "agent":
-        return agent(told)
-    if given := study_text(key, told, names):
-        return given
+        return agent(value)
+    if study := study_text(key, value, names):
+        return study
     if re.fullmatch(r"[\d.]+(e-?\d+)?", text):
-        said = (names or {}).get(key, axis(key))
-        if said.endswith("s") and text.isdigit():
-            return f"{text} {said.removesuffix('s') if text == '1' else said}"
-        return f"{said} {text}"
-    if text in _SIGNS:
-        return _SIGNS[text] + key.replace("_", " ")
-    return kind(key, text)
-
-
-_SIGNS = {"True": "", "False": "not ", "None": "no "}
+        word = (names or {}).get(key, axis(key))
+        if word.endswith("s") and text.isdigit():
+            return f"{text} {word.removesuffix('s') if text == '1' else word}"
+        return f"{word} {text}"
+    signs = {"True": "", "False": "not ", "None": "no "}
+    return signs[text] + key.replace("_", " ") if text in signs else kind(key, text)
 
 
 def case(text: str, names: Mapping[str, str] | None = None) -> str:
     """Return the words for a case of a claim, such as "5 agents, ring, DE-SGLD, agent 1"."""
     labels = (part.partition("=") for part in text.split("+"))
-    return ", ".join(label(key, told or key, names) for key, _, told in labels)
+    return ", ".join(label(key, value or key, names) for key, _, value in labels)
 
 
 def kind(key: str, text: str) -> str:
@@ -159,16 +154,15 @@ def value(stated: Any) -> str:
         if texts.get("kind") == "harmonic":
             return "{a}/(1 + {c} k)".format(**texts)
         name = texts.pop("kind", "")
-        told = options(texts)
-        return f"{name} ({told})" if name and told else name or told
+        text = options(texts)
+        return f"{name} ({text})" if name and text else name or text
     if isinstance(stated, bool):
         return "yes" if stated else "no"
     if isinstance(stated, float):
         return format(stated, "g")
-    if isinstance(stated, (list, tuple)) and len(stated) > 12:
-        return f"[{len(stated)} entries]"
     if isinstance(stated, (list, tuple)):
-        return ", ".join(map(value, stated)) or "none"
+        some = ", ".join(map(value, stated)) or "none"
+        return some if len(stated) <= 12 else f"[{len(stated)} entries]"
     return "none" if stated is None else str(stated).replace("_", " ")
 
 
@@ -184,13 +178,13 @@ def declared_name(kind: str, names: Mapping[str, str] | None = None) -> str:
     if names and kind in names:
         return str(names[kind])
     for package in ROOMS:
-        known = kinds.exists(package, kind) and kinds.is_loaded(package, kind)
-        if known and (name := display_name(kinds.find(package, kind, package))):
+        is_loaded = kinds.exists(package, kind) and kinds.is_loaded(package, kind)
+        if is_loaded and (name := display_name(kinds.find(package, kind, package))):
             return name
     return ""
 
 
-def either(texts: Iterable[str]) -> str:
+def join_alternatives(texts: Iterable[str]) -> str:
     """Return alternatives as "a, b or c", numbers in sequence as "1 to 5", each once."""
     *first, last = dict.fromkeys(texts) or [""]
     if len(first) > 3 and all(text.isdigit() for text in (*first, last)):
@@ -215,7 +209,7 @@ def number(value: float) -> str:
     return f"{value:.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
-def rounded(value: float | None, lo: float | None = None, hi: float | None = None) -> str:
+def format_number(value: float | None, lo: float | None = None, hi: float | None = None) -> str:
     """Return a number as a table has it, with its interval if it has one: "33.4 [31.4, 35.2]".
 
     Digits end at the second one of the interval's half width, but show at most four of the number
@@ -228,20 +222,19 @@ def rounded(value: float | None, lo: float | None = None, hi: float | None = Non
     half = (ends[1] - ends[0]) / 2 if len(ends) == 2 else 0.0
     if abs(value) < 1e-12 and 0 < half < 1e-12:
         return "0"
-    if math.isinf(value) and half > 0:
-        return f"{_format_exact(value)} [{_format_exact(ends[0])}, {_format_exact(ends[1])}]"
-    if math.isinf(value) or half <= 0:
+    if half <= 0:
         return _format_exact(value)
+    low, high = ends
+    if math.isinf(value):
+        return f"{_format_exact(value)} [{_format_exact(low)}, {_format_exact(high)}]"
     largest = max(abs(value), *map(abs, ends))
     digits = min(1 - math.floor(math.log10(half)), 3 - math.floor(math.log10(largest)))
     if digits > 6 or abs(value) >= 1e9:
-        low, middle, high = (f"{n:.{2 if digits > 6 else 4}g}" for n in (ends[0], value, ends[1]))
+        texts = [f"{n:.{2 if digits > 6 else 4}g}" for n in (low, value, high)]
     else:
         places = max(digits, 0)  # and adding 0 turns -0 into 0
-        low, middle, high = (
-            f"{round(n, places) + 0:.{places}f}" for n in (ends[0], value, ends[1])
-        )
-    return middle if low == high else f"{middle} [{low}, {high}]"
+        texts = [f"{round(n, places) + 0:.{places}f}" for n in (low, value, high)]
+    return texts[1] if texts[0] == texts[2] else f"{texts[1]} [{texts[0]}, {texts[2]}]"
 
 
 def _format_exact(value: float) -> str:

@@ -4,7 +4,6 @@ A dry run, in a project of its own, of experiments of a hundred runs that one fi
 seconds and largest memory of Snakemake, reading and checking the study included.
 """
 
-import argparse
 import os
 import resource
 import subprocess
@@ -15,41 +14,28 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).parents[2]
-TARGET = "results/planned/figures/all.pdf"
+STUDY = """
+paper: { title: Many, authors: A, year: 2021 }
+problems: { linear: { kind: linear_regression, points: 40 } }
+defaults: { agents: 4, topology: ring, chains: 8, iterations: 12, metrics: [w2],
+            sampler: { kind: de_sgld } }
+figures:
+  all: { kind: curves, title: All, runs: [],
+         options: { metric: w2, lines: step, agents: [average] } }
+"""
 
 
-def study(runs: int) -> str:
+def write_study(runs: int) -> str:
     """Return a study of so many runs, a hundred in an experiment, and a figure of them."""
-    names = [f"steps_{number}" for number in range(max(runs // 100, 1))]
-    values = [round(1e-6 * n, 6) for n in range(1, min(runs, 100) + 1)]
-    steps = {"key": "sampler.step_size", "values": values}
-    return yaml.safe_dump(
-        {
-            "paper": {"title": "Many", "authors": "A", "year": 2021},
-            "problems": {"linear": {"kind": "linear_regression", "points": 40}},
-            "experiments": {
-                name: {
-                    "problem": "linear",
-                    "agents": 4,
-                    "topology": "ring",
-                    "chains": 8,
-                    "iterations": 12,
-                    "metrics": ["w2"],
-                    "sampler": {"kind": "de_sgld"},
-                    "sweep": {"step": steps},
-                }
-                for name in names
-            },
-            "figures": {
-                "all": {
-                    "kind": "curves",
-                    "title": "All",
-                    "runs": names,
-                    "options": {"metric": "w2", "lines": "step", "agents": ["average"]},
-                }
-            },
-        }
+    study, values = (
+        yaml.safe_load(STUDY),
+        [round(1e-6 * n, 6) for n in range(1, min(runs, 100) + 1)],
     )
+    sweep = {"step": {"key": "sampler.step_size", "values": values}}
+    names = [f"steps_{number}" for number in range(max(runs // 100, 1))]
+    study["experiments"] = {name: {"problem": "linear", "sweep": sweep} for name in names}
+    study["figures"]["all"]["runs"] = names
+    return yaml.safe_dump(study)
 
 
 def plan(runs: int) -> tuple[int, float, float]:
@@ -59,10 +45,10 @@ def plan(runs: int) -> tuple[int, float, float]:
             os.symlink(ROOT / part, Path(folder, part))
         file = Path(folder, "config", "papers", "planned", "study.yaml")
         file.parent.mkdir(parents=True)
-        file.write_text(study(runs))
+        file.write_text(write_study(runs))
         (file.parents[2] / "datasets.yaml").symlink_to(ROOT / "config" / "datasets.yaml")
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        command = [sys.executable, "-m", "snakemake", "-n", TARGET]
+        command = [sys.executable, "-m", "snakemake", "-n", "results/planned/figures/all.pdf"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
@@ -72,16 +58,8 @@ def plan(runs: int) -> tuple[int, float, float]:
     return int(total.split()[1]), seconds, after.ru_maxrss / 1024
 
 
-def main() -> None:
-    """Print a line per number of runs, in growing order: the memory is that of the largest yet."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("runs", type=int, nargs="+")
-    arguments = parser.parse_args()
+if __name__ == "__main__":
     print("runs,jobs,cpu_seconds,max_rss_mb")
-    for runs in sorted(arguments.runs):
+    for runs in sorted(map(int, sys.argv[1:])):  # growing: the memory is that of the largest yet
         jobs, seconds, megabytes = plan(runs)
         print(f"{runs},{jobs},{seconds:.1f},{megabytes:.0f}", flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -30,10 +30,6 @@ class Rival:
         self.gram, self.shift = problem.gram, problem.shift
         self.weights = as_dense(graph.metropolis)
 
-    def step(self, rng: np.random.Generator) -> None:
-        """Take a step of all chains."""
-        raise NotImplementedError
-
 
 class Loops(Rival):
     """As one writes an algorithm down: for each chain, each agent, each neighbor."""

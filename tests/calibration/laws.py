@@ -91,7 +91,7 @@ def batch_errors(prob: Any, rows: np.ndarray, batches: Batches) -> tuple[np.ndar
     features, targets = prob.data.features[own, rows], prob.data.targets[own, rows]
     points = {"data": prob.counts, "none": size, "mean": 1}[scale]
     share = np.broadcast_to(np.divide(points, size), prob.counts.shape)[:, None]
-    mean, center = prob.batch_mean(size, scale, "all")
+    mean, center = prob.batch_mean(replace(batches, batch_pool="all"))
     gram = np.einsum("cabd,cabe->cade", features, features) * share[..., None]
     gram += prob.prior_precision * np.eye(prob.dim) - mean
     shift = np.einsum("cabd,cab->cad", features, targets) * share - center
@@ -154,7 +154,7 @@ def ranks(
         last[:] = choosing.chosen[-1:]
         choosing.chosen.clear()
         names = ["matrix", "offset", "noise", *["gradient_gain"] * bool(batches.batch_size)]
-        parts = [np.array([getattr(u, name) for u in reading.updates]) for name in names]
+        parts = [getattr(reading.choices, name) for name in names]
         matrix, offset, noise, *gain = [p[which] if len(p) > 1 else p[0] for p in parts]
         if gain:
             gram, shift = batch_errors(prob, watched.rows, batches)

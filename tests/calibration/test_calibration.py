@@ -4,13 +4,12 @@
 every coordinate of every agent and of their average, of the network's distance from its mean, and
 of all its principal directions. Given who gossips, and which points make the mini-batches, that law
 is Gaussian for every chain. *Posterior*: ranks of draws in the exact posterior of one data set, on
-a grid. *SBC*, simulation-based calibration: ranks of parameters drawn from the prior among draws of
-the posterior of data drawn from them. All must be uniform, those in the posterior up to a
-Kolmogorov distance of ``SLACK``, which is what the last step size leaves.
+a grid. All must be uniform, those in the posterior up to a Kolmogorov distance of ``SLACK``, which
+is what the last step size leaves.
 
-Chains and data sets are independent, and no rank comes from successive draws of one chain. With
-right samplers, each of the three methods fails with a probability below ``LEVEL`` (Bonferroni over
-all its quantities). Where a difference is known (noise that is wrong, another network, the
+Chains are independent, and no rank comes from successive draws of one chain. With right samplers,
+either method fails with a probability below ``LEVEL`` (Bonferroni over all its quantities).
+Where a difference is known (noise that is wrong, another network, the
 published gossip ULA, D-ADMMS) the test is that it is seen, and which way it goes.
 """
 
@@ -30,9 +29,8 @@ pytestmark = pytest.mark.thorough
 CHAINS = 400
 # Networks and options of a sampler that are tried, of up to 600, and as many more as is asked.
 TRIED = 100
-# Chains that are held against the posterior; data sets, and draws for each, of calibration by
-# simulation.
-DRAWS, SETS, AMONG = 1500, 300, 9
+# Chains that are held against the posterior.
+DRAWS = 1500
 
 RANKED = [kind for kind in SAMPLERS if any(True for _ in laws.combinations(kind))]
 FAULTS = {
@@ -106,47 +104,17 @@ def run(setting, problem, chains, *labels):
     return {**places, "average": state.x.mean(axis=1)} if problem.agents > 1 else places
 
 
-def posterior(name, label, setting, effort):
-    """Return the ranks of draws in the exact posterior of one data set, by place and quantity."""
-    exact = models.Posterior(models.build(MODELS[name], 1, "one"))
-    problem = models.build(MODELS[name], setting.network.agents, "one")
-    draws = run(setting, problem, DRAWS * effort, "posterior", name, label)
-    return {place: exact.ranks(x) for place, x in draws.items()}
-
-
-def simulation_based(name, label, setting, effort):
-    """Return the ranks of parameters among draws given data drawn from them."""
-    sets, rng = SETS * effort, generator("ties", name, label)
-    truth, problems = models.data_sets(name, setting.network.agents, sets, label)
-    problem = models.together(name, problems)
-    draws = run(setting, problem, AMONG * sets, "SBC", name, label)
-    return {
-        place: models.truth_ranks(problem, truth, x.reshape(AMONG, sets, 2), rng)
-        for place, x in draws.items()
-    }
-
-
-# How ranks are made, what is ranked, and how much of it.
-METHODS = {
-    "posterior": (posterior, "draws", lambda effort: f"{DRAWS * effort} chains"),
-    "SBC": (
-        simulation_based,
-        "truth",
-        lambda effort: f"{SETS * effort} data sets, {AMONG} draws of each",
-    ),
-}
-
-
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("method", METHODS)
-def test_ranks_are_uniform_where_draws_are_of_the_posterior(method, name, effort, reliability):
-    make, of, size = METHODS[method]
+def test_ranks_are_uniform_where_draws_are_of_the_posterior(name, effort, reliability):
+    exact, chains = models.Posterior(models.build(name, 1)), DRAWS * effort
     wrong, unseen, tried = [], [], settings(name)
     for label, setting in tried.items():
-        ranks = make(name, label, setting, effort)
+        problem = models.build(name, setting.network.agents)
+        draws = run(setting, problem, chains, name, label)
+        ranks = {place: exact.ranks(x) for place, x in draws.items()}
         if setting.expected:
             for place, expected in zip(("agent 0", "average"), setting.expected, strict=True):
-                p, seen = least(ranks[place], SLACK)[0], width(ranks[place], of)
+                p, seen = least(ranks[place], SLACK)[0], width(ranks[place])
                 if p > LIMIT or seen != expected:
                     unseen.append((label, place, p, seen))
         else:
@@ -155,10 +123,10 @@ def test_ranks_are_uniform_where_draws_are_of_the_posterior(method, name, effort
             if p < LIMIT:
                 wrong.append((label, quantity, p))
     known = sum(setting.expected is not None for setting in tried.values())
-    what = f"{method}: samplers on {name}, {size(effort)}"
     rule = f"ranks are uniform up to a distance of {SLACK:g} (p above {LIMIT:.0e})"
+    what = f"posterior: samplers on {name}, {chains} chains"
     reliability("calibration", what, len(tried) - known, len(wrong), rule)
     rule = f"seen, too wide or too narrow as known (p below {LIMIT:.0e})"
-    places = 2 * known
-    reliability("calibration", f"{method}: known differences on {name}", places, len(unseen), rule)
+    what = f"posterior: known differences on {name}"
+    reliability("calibration", what, 2 * known, len(unseen), rule)
     assert not wrong and not unseen

@@ -111,13 +111,11 @@ def copied(folder: Path) -> Path:
 
 
 @contextmanager
-def snakemake(
-    folder: Path, *arguments: str, scale: str = "smoke"
-) -> Iterator[subprocess.Popen[bytes]]:
-    """Run Snakemake at a scale, with the partition in the environment as users have it."""
+def snakemake(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run Snakemake at smoke scale, with the partition in the environment as users have it."""
     with open(folder / "output.txt", "wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "snakemake", *arguments, "--config", f"scale={scale}"],
+            [sys.executable, "-m", "snakemake", *arguments, "--config", "scale=smoke"],
             cwd=folder,
             env={**os.environ, "SBATCH_PARTITION": PARTITION},
             stdout=output,
@@ -235,25 +233,3 @@ def test_slurm_makes_the_bytes_that_a_local_run_makes(
     assert len(made) >= 2 and differing == []
     assert output.count("has been submitted with SLURM jobid") >= 2
     assert len(slurm.jobs("--states=PENDING")) == QUEUED
-
-
-def test_slurm_makes_an_experiment_of_the_arena_at_full_scale(slurm, tmp_path, reliability):
-    """Thirteen entries on three links, scored by one job; another joins what there is of them."""
-    piece = "results/full/arena/links"
-    made = []
-    for name, how in (("here", ("--cores", "1")), ("there", ON_SLURM)):
-        folder = copied(tmp_path / name)
-        with snakemake(folder, f"{piece}/metrics.csv", *how, scale="full") as process:
-            output = said(folder, process)
-        made.append({n: (folder / piece / n).read_bytes() for n in ("runs.yaml", "metrics.csv")})
-    assert output.count("has been submitted with SLURM jobid") == 2
-    assert b"b2_by_seconds_set_30" in made[1]["metrics.csv"]
-    differing = [name for name in made[0] if made[0][name] != made[1].get(name)]
-    reliability(
-        "cluster",
-        "files of the arena at full scale that SLURM made",
-        len(made[0]),
-        len(differing),
-        "byte for byte that of a local run",
-    )
-    assert differing == []

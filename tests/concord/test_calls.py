@@ -225,24 +225,6 @@ def test_a_gradient_that_is_not_a_number_warns():
         call(problem=shaped(lambda x: x * np.nan), chains=5)
 
 
-def test_own_points_have_the_posterior_of_the_model():
-    """At theta the posterior is the product of likelihoods and priors, up to one constant."""
-    points = np.array([-1.0, 0.5, 1.0, 2.5, 3.0])
-    problem = concord.problems.tied_mixture([points[:2], points[2:]], variance=1.5, grid=64)
-    assert problem.counts.tolist() == [2, 3]
-    theta = np.random.default_rng(0).standard_normal((20, 2))
-    means = np.stack([theta[:, 0], theta.sum(axis=1)])
-    parts = np.exp(-((points[:, None, None] - means) ** 2) / 3).sum(axis=1)
-    priors = theta[:, 0] ** 2 / 20 + theta[:, 1] ** 2 / 2
-    difference = problem.log_posterior(*theta.T) - (np.log(parts).sum(axis=0) - priors)
-    np.testing.assert_allclose(difference, difference[0], rtol=1e-12, atol=1e-12)
-    one = concord.problems.tied_mixture(points, agents=2, partition="consecutive")
-    assert one.counts.tolist() == [3, 2]
-    for wrong, said in (([[points]], "shape"), ("text", "no array"), (points, "agents is missing")):
-        with pytest.raises(concord.ConcordError, match=said):
-            concord.problems.tied_mixture(wrong)
-
-
 def test_64_agents_of_ten_dimensions_have_a_law():
     """Of coordinates that nothing couples it is that of each, which is sooner computed."""
     rng = np.random.default_rng(1)
@@ -562,7 +544,7 @@ WRONG = {
     ),
     "complex mean": (
         lambda: concord.Gaussian([0, 1j], np.eye(2)),
-        "Gaussian: mean has entries that are no finite numbers",
+        "Gaussian: mean: its numbers are complex; give real ones",
     ),
     "no function": (
         lambda: concord.Problem(np.eye(2), agents=2, dim=2),

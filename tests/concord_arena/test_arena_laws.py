@@ -10,10 +10,8 @@ from msgspec import structs
 import concord
 from concord.arguments import ChosenSampler
 from concord.laws import exact, paths
-from concord.laws.arrivals import Losses
-from concord.laws.law import laws_of_versions, update_of
+from concord.laws.law import laws_of_updates, laws_of_versions, update_of
 from concord.laws.read_off import StepReader
-from concord.networks.moments import mask_moments
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.initial import Law
@@ -122,7 +120,7 @@ def test_every_entry_has_the_law_of_a_recursion_one_by_one(entry):
         if reader.chooses:
             mean, cov = exact.initial_moments(8, 2, start)
             for k in range(about["iterations"]):
-                mean, cov = reader.choices()(k).apply(mean, cov)
+                mean, cov = reader.read_step(k).choices.apply(mean, cov)
         else:
             update = reader.update()
             mean, cov = exact.initial_moments(8, 2, start, update.start)
@@ -150,15 +148,13 @@ def test_versions_on_lossy_networks_have_the_moments_of_each_alone(kind, options
     """DIGing sends gradients besides, of which receivers know the first: those of each data set."""
     loss = {"kind": "bernoulli", "rate": 0.3, "direction": "one_way"}
     network = concord.network("ring", 5, loss=loss, on_loss=on_loss)
-    ways = network.graph
     sets = [problem(5, 2, points=count) for count in (3, 4)]
     both = [made(kind, step_size=step, **options) for step in (0.02, 0.05)]
     seen = laws_of_versions(both, sets, network, START(2)).marginals_at([3, 20])
-    losses = Losses(mask_moments(network), (ways.receivers, ways.senders), on_loss)
     for version, (prob, sampler) in enumerate(zip(sets, both, strict=True)):
         update = update_of(sampler, prob, network)
         start = exact.initial_moments(5, 2, START(2), update.start)
-        law = paths.build_lossy_path([update], losses, [start], 5, 2).law([3, 20])
+        law = laws_of_updates([update], [start], network, 2).law([3, 20])
         np.testing.assert_allclose(seen.mean[:, version], law.mean, rtol=1e-10)
         np.testing.assert_allclose(seen.average_cov[:, version], law.average_cov, rtol=1e-10)
 
@@ -196,8 +192,8 @@ def test_updates_that_alternate_or_change_for_ever():
     ]
     start = np.ones((1, 4)), np.eye(4)[None]
     slow, fast = (
-        paths.DeterministicPath(lambda k: maps[k % 3], start, 1, 2, None, turn)
-        for turn in (None, (0, 3))
+        paths.DeterministicPath(lambda k: maps[k % 3], start, 1, 2, None, cycle)
+        for cycle in (None, (0, 3))
     )
     for one, other in zip(
         slow.marginals_at([1, 2, 5, 100]), fast.marginals_at([1, 2, 5, 100]), strict=True
@@ -207,9 +203,9 @@ def test_updates_that_alternate_or_change_for_ever():
         np.testing.assert_allclose(one, other, rtol=1e-9)
     assert slow.limit() is None and fast.limit() is not None
     prob = problem(5, 1)
-    assert paths.turn_of(update_of(DESGLD(0.01), prob, GRAPH)) == (0, 1)
+    assert paths.find_cycle(update_of(DESGLD(0.01), prob, GRAPH)) == (0, 1)
     decaying = DESGLD(Schedule(0.02, b=2.0, c=1.0, exponent=0.7))
-    assert paths.turn_of(update_of(decaying, prob, GRAPH)) is None
+    assert paths.find_cycle(update_of(decaying, prob, GRAPH)) is None
 
 
 @pytest.mark.parametrize(("by", "same"), [(1e-14, True), (1e-10, False), (np.inf, False)])
@@ -218,7 +214,7 @@ def test_updates_that_differ_by_rounding_alone_are_the_same(by, same):
         exact.Affine(np.eye(3) + size, np.ones(3), np.eye(3)) for size in (0.5, 0.5 + by)
     )
     update = exact.Update(lambda k: first if k == 0 else others[0])
-    assert (paths.turn_of(update) == (0, 1)) is same
+    assert (paths.find_cycle(update) == (0, 1)) is same
 
 
 def test_a_law_that_diverges_scores_infinity():

@@ -9,6 +9,7 @@ import pytest
 
 import by_hand
 from concord.errors import ConcordError
+from concord.laws.intervals import mean_interval
 from concord.laws.law import laws_of_versions
 from concord.options import build
 from concord_arena import cells, compete, tuning
@@ -81,13 +82,13 @@ def test_entries_of_a_task_share_its_problems(study):
     runs = [study.run("tasks", f"topology={t}+entry={e}") for t, e in SHARED]
     one, other, elsewhere = (cells.build_task(run, Path()) for run in runs)
     assert one.problems is other.problems is elsewhere.problems
-    assert one.kept is other.kept
+    assert one.cache is other.cache
     assert (one.network.name, elsewhere.network.name) == ("ring", "directed_ring")
     for changes in ({"seed": 7}, {"agents": 5}, {"paper": "other"}, {"problem_name": "other"}):
         one = cells.build_task(runs[0], Path())
         found = cells.build_task(replace(runs[0], **changes), Path())
         assert not np.array_equal(found.problems[0].shift, one.problems[0].shift), changes
-        assert found.kept is not one.kept
+        assert found.cache is not one.cache
 
 
 SHARED = [("ring", "de_sgld"), ("ring", "sghmc"), ("directed_ring", "de_sgld")]
@@ -333,9 +334,9 @@ def test_intervals_of_ranks_contain_the_mean_over_all_tasks(tasks, share):
     rng = np.random.default_rng(tasks)
     scores = rng.normal(0, 1.5, (4000, 6)) + np.linspace(0, 2, 6)
     ranks = 1.0 + (scores[:, None, :] < scores[:, :, None]).sum(axis=2)
-    drawn = (leaderboard._intervals(ranks[rng.integers(0, 4000, tasks)]) for _ in range(1500))
+    intervals = (mean_interval(ranks[rng.integers(0, 4000, tasks)]) for _ in range(1500))
     truth = ranks.mean(axis=0)
-    hits = [(of[:, 1] <= truth) & (truth <= of[:, 2]) for of in drawn]
+    hits = [(lo <= truth) & (truth <= hi) for _, lo, hi in intervals]
     assert np.mean(hits) > share - 4 * np.sqrt(share * (1 - share) / 1500)
 
 
@@ -423,7 +424,7 @@ def test_where_the_search_ends_all_the_same_it_is_told(study):
     ],
 )
 def test_all_hide_for_the_same_epsilon_what_they_send(study, entry, options, tune, releases):
-    from concord_studies.privacy import epsilon
+    from concord_studies.metrics.privacy import epsilon
 
     hidden = "network: { privacy: { clip: 3.0, sigma: 1.0 } }"
     _, found = other(

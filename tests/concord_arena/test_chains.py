@@ -108,14 +108,14 @@ def test_draws_are_compared_with_exact_ones():
     rng = np.random.default_rng(2)
     draws = exact.sample(3 * 1000, rng).reshape(1000, 3, 2)
     draws[:, 0] += 2 * np.sqrt(np.diag(exact.cov))  # an agent that is two deviations off
-    found = dict(scores.of_draws(draws, scores.yardstick(len(draws), prob, rng)))
+    found = dict(scores.compare_draws(draws, scores.yardstick(len(draws), prob, rng)))
     assert abs(found["w1"]["worst"] - 2) < 0.15  # the error of a mean of 1000 is 0.03
     assert abs(found["sliced_w2"]["worst"] - np.sqrt(8)) < 0.6  # of 50 directions
     for name in ("w1", "sliced_w2"):
         assert 0.3 < found[name]["average"] / found[name]["floor"] < 3
     assert found["coverage_90"]["worst"] < 0.5 < 0.85 < found["coverage_90"]["average"] < 0.95
     draws[5, 1, 0] = np.nan
-    lost = dict(scores.of_draws(draws, scores.yardstick(len(draws), prob, rng)))
+    lost = dict(scores.compare_draws(draws, scores.yardstick(len(draws), prob, rng)))
     assert np.isposinf(lost["w1"]["worst"]) and np.isposinf(lost["sliced_w2"]["worst"])
     assert np.isnan(lost["coverage_50"]["worst"])
 

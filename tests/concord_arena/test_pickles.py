@@ -17,7 +17,7 @@ PROBLEMS = {
     "logistic_regression": lambda: concord.problems.logistic_regression(X, LABELS, 4),
     "unknown_noise": lambda: concord.problems.unknown_noise(X, X[:, 0], 4),
     "gamma_poisson": lambda: concord.problems.gamma_poisson(np.ones((24, 2)), np.ones(24), 4),
-    "eight_schools": lambda: concord.problems.eight_schools([1.0, 2.0], [0.5, 0.4]),
+    "eight_schools": lambda: concord.problems.eight_schools(agents=8),
     "tied_mixture": lambda: concord.problems.tied_mixture(X[:, 0], 4),
     "banana": lambda: concord.problems.banana(agents=4),
     "funnel": lambda: concord.problems.funnel(agents=4),

@@ -103,6 +103,18 @@ def gaussian(agents=4, **options):
     return concord.problems.gaussian(agents=agents, **given)
 
 
+def test_a_second_option_may_have_a_smaller_largest_stable_step():
+    """Beyond it nothing is scored: D-ULA's steps between two weights of the neighbors."""
+    pulls = [14.66, 13.94, 13.8, 14.34, 13.37, 14.06, 14.23]
+    slow = [0.02, 0.16, -0.11, 0.08, 0.06, 0.11, 0.08]
+    problem = concord.problems.quadratic(
+        H=[[[0.143, 0.0], [0.0, 8.75]]] * 7, b=np.transpose([slow, pulls])
+    )
+    network = {"kind": "erdos_renyi", "probability": 0.5, "seed": 3}
+    answer = recommend(problem, network, budget={"gradients": 1000}, samplers=["d_ula"])
+    assert answer.table["b2"][0] < 1e-3
+
+
 def test_beyond_64_agents_the_spectrum_chooses_and_the_first_row_is_exact():
     problem = gaussian(72, curvature_heterogeneity=0.5)
     given = {"budget": {"gradients": 50}, "samplers": [*FEW, "d_admms", "gossip_ula"]}

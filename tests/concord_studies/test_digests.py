@@ -29,8 +29,8 @@ def kind(tmp_path: Path) -> Path:
 def stated(path: Path) -> dict:
     """Return what is made from a kind's code, as another process would."""
     digests.read.cache_clear()
-    digests._state_code.cache_clear()
-    return digests.state_code(path)
+    digests._digest_code.cache_clear()
+    return digests.digest_code(path)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_new_import_counts_with_what_it_imports(kind, monkeypatch):
     elsewhere.mkdir()
     (elsewhere / "of_nobody.py").write_text("import scipy\n\nWORD = 1\n")
     monkeypatch.syspath_prepend(elsewhere)
-    digests._place.cache_clear()
+    digests._folder_of.cache_clear()
     before = stated(kind)
     kind.write_text(BEFORE + "\n\ndef other():\n    import of_nobody\n")
     after = stated(kind)
@@ -81,7 +81,7 @@ def test_libraries_count_by_their_versions(kind, monkeypatch):
 
 
 def test_a_sampler_is_not_the_code_of_another():
-    files = digests.closure(
+    files = digests.import_closure(
         "concord_studies.experiment", digests.SOURCE / "concord/samplers/admm.py"
     )
     names = {Path(file).name for file in files}

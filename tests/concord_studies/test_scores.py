@@ -20,7 +20,7 @@ def test_a_ratio_is_the_geometric_mean_over_data_sets_with_students_interval():
     assert np.log([found.lo, found.hi]) == pytest.approx(
         np.log(4) + np.array([-half, half]), rel=1e-4
     )
-    assert not found.sure and found.bound == ""
+    assert not found.excludes_one and found.bound == ""
 
 
 def test_an_exponent_is_the_mean_slope_over_data_sets():

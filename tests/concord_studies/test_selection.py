@@ -81,4 +81,4 @@ def test_a_list_sets_the_order_and_an_empty_selection_is_refused():
     with pytest.raises(ConcordError, match="no run has agents 8"):
         selection.select(made, {"agents": 8})
     with pytest.raises(ConcordError, match="runs 5 and 6 would both be the panel"):
-        selection.only(made, "the panel")
+        selection.take_single(made, "the panel")

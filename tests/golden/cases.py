@@ -17,21 +17,11 @@ import concord_studies  # noqa: F401  adds the banana
 
 Case = dict[str, Any]
 
-# Names that a trace may have for a quantity, of which the first one that it has is taken.
-QUANTITIES = {
-    "x": ("x",),
-    "x_average": ("x_average",),
-    "sent": ("sent", "unicasts"),
-    "said": ("said", "broadcasts"),
-    "bytes": ("bytes",),
-    "gradients": ("gradients",),
-    "seconds": ("seconds",),
-    "waited": ("waited",),
-    "consensus_error": ("consensus_error",),
-    "potential": ("potential",),
-    "diverged_at": ("diverged_at",),
-}
-BY_AGENT = ("sent", "said", "bytes", "gradients")  # may be stored without an axis of chains
+QUANTITIES = (
+    *("x", "x_average", "unicasts", "broadcasts", "gradients", "seconds", "waited"),
+    *("consensus_error", "potential", "diverged_at"),
+)
+BY_AGENT = ("unicasts", "broadcasts", "gradients")  # may be stored without an axis of chains
 
 LOSS = {"kind": "bernoulli", "rate": 0.3, "direction": "one_way"}
 BURSTS = {"kind": "gilbert_elliott", "rate": 0.9, "to_bad": 0.2, "to_good": 0.3}
@@ -48,9 +38,6 @@ EFFECTS: dict[str, Case] = {
     "loss_sender_keeps": {"loss": LOSS, "on_loss": "sender_keeps"},
     "loss_link": {"loss": LOSS | {"direction": "link"}},
     "loss_bursts": {"loss": BURSTS | {"direction": "one_way"}},
-    "delay_fixed": {"delay": {"kind": "fixed", "iterations": 2}},
-    "delay_uniform": {"delay": {"kind": "uniform", "most": 3}, **LAST},
-    "delay_loss": {"delay": {"kind": "uniform", "most": 2}, "loss": LOSS, **LAST},
     "sleep": {"awake": 0.7},
     "sleep_reuse_last": {"awake": 0.7, **LAST},
     "links_kept": {"schedule": {"kind": "kept", "probability": 0.6}},
@@ -83,12 +70,11 @@ STEPS = [
     {"step_size": {"kind": "harmonic", "a": 0.02, "c": 0.1}},
     {"step_size": {"kind": "power", "a": 0.05, "b": 3.0, "exponent": 0.6}},
 ]
-EYE = [[1.0, 0.0], [0.0, 1.0]]
 # What each sampler is sampled with, and which options replace these, one case each.
 SAMPLERS: dict[str, tuple[Case, list[Case]]] = {
     "admm": (
         {"penalty": 2.0},
-        [{"noise": False}, IN_PLACE, {"primal_neighbors": "first_agents"}, {"penalty": 0.5}],
+        [{"noise": False}, {"penalty": 0.5}],
     ),
     "c_ula": ({"step_size": 0.01}, [*STEPS, {"batch_size": 2}, *ORDERS]),
     "choco_sgld": (
@@ -119,7 +105,6 @@ SAMPLERS: dict[str, tuple[Case, list[Case]]] = {
             {"batch_size": 2},
             *ORDERS,
             {"prior_gradient": "after_mixing"},
-            {"neighbors": "in_turn"},
             IN_PLACE,
         ],
     ),
@@ -144,23 +129,20 @@ SAMPLERS: dict[str, tuple[Case, list[Case]]] = {
         {"step_size": 0.01, "tolerance": 0.1},
         [
             *STEPS,
-            {"tolerance": [0.1, 0.2, 0.3, 0.4]},
             {"local_steps": 3},
-            {"coupling": [EYE]},
             {"particles": 3},
         ],
     ),
     "diging_sgld": ({"step_size": 0.01}, [*STEPS, *BATCHES, {"weights": "lazy_metropolis"}]),
     "extra_sgld": (
         {"step_size": 0.01},
-        [*STEPS, *BATCHES, {"h": 0.2}, {"form": "two_steps"}, {"weights": "lazy_metropolis"}],
+        [*STEPS, *BATCHES, {"h": 0.2}, {"weights": "lazy_metropolis"}],
     ),
     "fsgld": (
         {"step_size": 0.005},
         [
             *STEPS,
             {"surrogates": "laplace"},
-            {"probabilities": [0.1, 0.2, 0.3, 0.4]},
             {"local_steps": 3},
         ],
     ),
@@ -173,7 +155,6 @@ SAMPLERS: dict[str, tuple[Case, list[Case]]] = {
             {"communication": "triggered", "threshold": 0.1, "decay": 0.5},
             {"communication": "triggered", "threshold": 0.3, "decay": 0.1, "known": "start"},
             {"drift": "whole"},
-            {"local_steps": 3},
         ],
     ),
     "graph_gibbs": ({"tolerance": 0.2}, [{"step_size": 0.02}, {"tolerance": 0.05}]),
@@ -190,7 +171,7 @@ SAMPLERS: dict[str, tuple[Case, list[Case]]] = {
             {"weights": "lazy_metropolis"},
         ],
     ),
-    "push_sum_sgld": ({"step_size": 0.01}, [*STEPS, {"batch_size": 2}, {"read": "averaged"}]),
+    "push_sum_sgld": ({"step_size": 0.01}, [*STEPS, {"batch_size": 2}]),
     "qlsd": (
         {"step_size": 0.005, "compression": QSGD},
         [
@@ -198,8 +179,6 @@ SAMPLERS: dict[str, tuple[Case, list[Case]]] = {
             {"compression": {"kind": "rand_k", "share": 0.5}},
             {"memory_rate": 0.3},
             {"participants": 2},
-            {"quantized": "twice"},
-            {"memory_start": "position", "memory_rate": 0.3},
             {"memory_start": "mode"},
             {"batch_size": 2},
             {"batch_size": 2, "renewal": 10},
@@ -308,11 +287,7 @@ def outcome(case: Case, laws: bool = True) -> dict[str, np.ndarray]:
             )
         except concord.ConcordError:
             return {"refused": np.array(1)}
-        found = {
-            name: np.asarray(trace[own])
-            for name, known in QUANTITIES.items()
-            if (own := next((k for k in known if k in trace), None))
-        }
+        found = {name: np.asarray(trace[name]) for name in QUANTITIES if name in trace}
         for name in found.keys() & set(BY_AGENT):
             if found[name].ndim == 2:
                 found[name] = np.repeat(found[name][None], trace.chains, axis=0)

@@ -1,6 +1,5 @@
 """The golden draws and laws, and the comparer: what is changed a little is reported."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -49,13 +48,6 @@ class TestWhatIsChangedALittle:
 
         monkeypatch.setattr(np.random, "Generator", Louder)
         assert "differs by" in self.wrong(CASES[self.NAME])[0]
-
-    @pytest.mark.parametrize("name", ["sent", "said", "gradients"])
-    def test_is_a_count(self, name: str):
-        found = {self.NAME: {key: values.copy() for key, values in DRAWS[self.NAME].items()}}
-        found[self.NAME][name][0, -1, 0] += 1
-        _, wrong = compare.compare({self.NAME: DRAWS[self.NAME]}, found, [])
-        assert wrong == [f"{self.NAME}: {name} differs by inf"]
 
 
 @pytest.mark.parametrize(
@@ -123,24 +115,17 @@ class TestExceptions:
         assert "missing" in compare.compare(self.WANTED, found, [])[1][0]
 
 
-def test_results_of_runs_and_of_experiments_are_read_alike(tmp_path: Path):
-    tables = []
-    for topology in ("ring", "no_edges"):
-        labels = {"topology": topology, "step": "1e-03"}
-        rows = {"iteration": [0, 9], "agent": "average", "metric": "w2", "value": [2.0, 1.0]}
-        table = pandas.DataFrame(rows | {"lo": [1.0, None], "hi": [3.0, None], "trials": 8})
-        run = tmp_path / "runs" / "study" / "experiment" / f"topology={topology}"
-        run.mkdir(parents=True)
-        tables.append(table.assign(run=f"topology={topology}", **labels))
-        tables[-1].to_csv(run / "metrics.csv", index=False)
-    whole = tmp_path / "experiments" / "study" / "experiment"
-    whole.mkdir(parents=True)
-    pandas.concat(tables).to_csv(whole / "metrics.csv", index=False)
+def test_results_of_experiments_are_read(tmp_path: Path):
+    folder = tmp_path / "study" / "experiment"
+    folder.mkdir(parents=True)
+    rows = {"iteration": [0, 9], "agent": "average", "metric": "w2", "value": [2.0, 1.0]}
+    table = pandas.DataFrame(rows | {"lo": [1.0, None], "hi": [3.0, None], "trials": 8})
+    table.assign(run="a", topology="ring", step="1e-03").to_csv(folder / "metrics.csv", index=False)
     row = {"claim": "c", "reading": "published", "case": "", "verdict": "not met"}
-    for folder in ("runs", "experiments"):
-        pandas.DataFrame([row]).to_csv(tmp_path / folder / "study" / "claims.csv", index=False)
-    first, second = (compare.read(tmp_path / name) for name in ("runs", "experiments"))
-    assert json.dumps(sorted(first)) == json.dumps(sorted(second))
-    assert "study/experiment/step=1e-03,topology=ring/w2/average" in first
-    assert first["study/verdicts/c/published/"]["verdict"] == ["not_met"]
-    assert not compare.compare(first, second, [])[1]
+    pandas.DataFrame([row]).to_csv(tmp_path / "study" / "claims.csv", index=False)
+    numbers = compare.read(tmp_path)
+    assert numbers["study/experiment/step=1e-03,topology=ring/w2/average"]["value"].tolist() == [
+        2,
+        1,
+    ]
+    assert numbers["study/verdicts/c/published/"]["verdict"] == ["not_met"]

@@ -8,7 +8,7 @@ import pytest
 import everything
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
-from concord_studies.digests import digest, state_code
+from concord_studies.digests import digest, digest_code
 
 PAPERS = [study.name for study in everything.STUDIES if study.parent.name == "papers"]
 
@@ -18,7 +18,7 @@ def identities(folder: Path) -> dict[str, tuple[str, dict[str, object]]]:
     study = Study(folder, load_config())
     runs = {run.experiment: run for run in study.runs.values()}
     return {
-        name: (digest(run.document), state_code("concord_studies.experiment", *run.modules))
+        name: (digest(run.document), digest_code("concord_studies.experiment", *run.modules))
         for name, run in runs.items()
     }
 

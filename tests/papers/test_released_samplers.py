@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from five_papers import study
 
 from concord import kinds
 from concord.arguments import ChosenSampler
@@ -14,9 +13,6 @@ from concord.networks.construction import network
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
 from concord.samplers.de_sgld import DESGLD
-from concord_studies import words
-from concord_studies.figures import style
-from concord_studies.pages import captions
 from steps import CONSTANT, EXACT, NAMES, NETWORKS, Regression, chain, steps_of
 
 PAPERS = Path(__file__).parents[2] / "config" / "papers"
@@ -176,20 +172,3 @@ def test_the_next_two_are_those_of_a_ring_that_sends_and_loses_nothing():
     lossy = network("ring", 5, awake=0.5)
     with pytest.raises(ConcordError, match="average with more than neighbors"):
         Network(graph, lossy.conditions)
-
-
-def test_they_look_like_the_sampler_that_they_are_readings_of():
-    two_steps()
-    usual, released = style.looks("sampler", ["de_sgld", "extra_sgld"]), ["de_sgld", "two_steps"]
-    assert style.looks("sampler", released) == usual
-    assert words.name("sampler", "two_steps") == "EXTRA-SGLD"
-    both = style.looks("sampler", ["extra_sgld", "two_steps"])
-    assert both[0] == usual[1] != both[1]
-
-
-def test_a_caption_names_the_plug_in_that_has_the_name_of_another_sampler():
-    made = study("tzikas2024")
-    kinds.use(made.path)
-    rows = dict(captions.of(made, "figures", "fig3")["experiments"][0]["samplers"])
-    assert rows.keys() == {"D-ADMMS, published", "D-ADMMS, released"}
-    assert "plug-in admm_in_place" in rows["D-ADMMS, released"]

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 from smoke_project import RESULTS, Project, timeless
-from test_scenarios import ALL, TABLE, reduce
+from test_scenarios import ALL, reduce
 
 import once
 
@@ -129,18 +129,3 @@ def test_a_full_disk_is_told_and_after_making_room_all_goes_on(undisturbed, tmp_
     rule = "it is told; with more room the same command makes the bytes of an undisturbed run"
     reliability("faults", "full disk", 1, int(not ok), rule)
     assert ok, full.stdout
-
-
-def test_results_that_cannot_be_written_are_told_in_one_sentence(tmp_path, reliability):
-    project = start_project(tmp_path / "project")
-    place = project.folder / "results"
-    place.mkdir()
-    with mounted(place, "--bind", str(place)) as change:
-        change("bind,ro")
-        done = project.snakemake(TABLE)
-    sentence = done.stdout.rstrip().splitlines()[-1]
-    ok = done.returncode != 0 and "Traceback" not in done.stdout
-    ok = ok and sentence.startswith("concord: ") and "Read-only file system" in sentence
-    rule = "one sentence names the folder, and nothing is made"
-    reliability("faults", "read-only results", 1, int(not ok), rule)
-    assert ok, done.stdout

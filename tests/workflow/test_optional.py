@@ -40,17 +40,6 @@ def tiny(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     return project
 
 
-def test_svhn_is_an_input_where_its_file_is_at_hand(tiny):
-    assert str(lenet.SVHN) not in tiny.make(MAP, "--dry-run")
-    assert tiny.jobs(MAP)["fetch"] == 4
-    file = tiny.folder / "resources" / lenet.SVHN
-    file.parent.mkdir(parents=True)
-    file.touch()
-    output = tiny.make(MAP, "--dry-run")
-    assert output.count(str(lenet.SVHN)) >= 1  # an input of the experiment
-    assert tiny.jobs(MAP)["fetch"] == 4
-
-
 def test_without_torch_its_targets_are_left_out_unless_asked_for(tiny):
     with tiny.edited(
         "config/papers/tiny/plugins/problems/lenet.py", 'find_spec("torch")', 'find_spec("absent")'

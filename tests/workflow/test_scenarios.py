@@ -4,11 +4,8 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 import textwrap
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -123,19 +120,6 @@ def test_what_is_edited_is_noticed_without_snakemakes_records(copy):
         assert remade(copy) == WHOLE
 
 
-def test_a_change_that_was_planned_and_taken_back_makes_nothing(copy):
-    for _ in range(2):
-        with copy.edited(STUDY, "scale: log", "scale: linear"):
-            assert remade(copy) == {"figure"}
-    assert remade(copy) == set()
-
-
-def test_new_times_make_nothing_again(copy):
-    for number, file in enumerate(sorted((copy.folder / RESULTS).rglob("*"), reverse=True)):
-        os.utime(file, (2e9 + number, 2e9 + number))
-    assert remade(copy) == set()
-
-
 def test_a_library_of_another_version_makes_again_what_uses_it(made):
     """Its version is part of what an experiment is made from."""
     stated = json.loads((made.folder / RESULTS / EXPERIMENT / "runs.yaml").read_text())
@@ -210,29 +194,6 @@ def test_a_table_that_was_edited_or_cut_is_refused(damage: Callable, keeps_time,
     assert f"concord: {TABLE}: it is not as it was written; delete the file" in done.stdout
     table.unlink()
     copy.make(OTHER)
-
-
-def test_a_planned_file_of_something_else_is_refused(copy):
-    """As when another configuration is planned while a job runs."""
-    with ExitStack() as stack:
-        stack.enter_context(copy.edited(STUDY, "- 0.006", "- 0.007"))
-        assert remade(copy) == WHOLE
-    command = [
-        sys.executable,
-        "-m",
-        "concord_cli",
-        "draw",
-        f"{RESULTS}/figures/fig4.yaml",
-        "-o",
-        "x.pdf",
-    ]
-    environment = {**os.environ, "PYTHONPATH": str(copy.folder / "src")}
-    with copy.edited(f"{RESULTS}/{EXPERIMENT}/runs.yaml", '"seed": 1', '"seed": 2'):
-        done = subprocess.run(
-            command, cwd=copy.folder, env=environment, capture_output=True, text=True
-        )
-    assert done.returncode == 2
-    assert "metrics.csv: it was made from another runs.yaml; delete the file" in done.stderr
 
 
 def test_a_run_that_fails_is_named_and_what_else_stands_is_kept(copy):

@@ -5,7 +5,6 @@ The environment has the wheel alone; what it needs besides is lent by the enviro
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import venv
@@ -19,7 +18,6 @@ from smoke_project import ROOT
 pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.thorough]
 
 RUN = "topology=ring+sampler=mine"
-MODULE = "    config:"
 
 
 class Installed:
@@ -115,40 +113,6 @@ def test_a_study_of_ones_own_runs_with_its_plugin(installed):
     assert listed == ["results/smoke/mystudy/networks"]
 
 
-def test_a_module_may_have_results_of_its_own(installed):
-    file = installed.folder / "Snakefile"
-    text = file.read_text()
-    own = f"{MODULE}\n        config"
-    assert own in text
-    file.write_text(text.replace(own, f'{MODULE}\n        {{**config, "results": "sub"}}'))
-    try:
-        installed.snakemake("reproduce", "ledger")
-        assert "Nothing to be done" in installed.snakemake("reproduce", "ledger")
-    finally:
-        file.write_text(text)
-    results = [installed.folder / part / "smoke" for part in ("results", "sub")]
-    for name in ("mystudy/networks/metrics.csv", "mystudy/claims.csv"):
-        assert len({(folder / name).read_bytes() for folder in results}) == 1
-
-
 def test_the_workflow_of_a_checkout_runs_in_another_folder(installed):
     there = "--snakefile", str(ROOT / "Snakefile"), "--directory", str(installed.folder)
     assert "distances" in installed.snakemake(*there, "--forceall", "--dry-run")
-
-
-def test_the_workflow_of_a_repository_is_a_module(installed, tmp_path):
-    """As ``snakedeploy`` declares it, of a commit."""
-    shutil.copytree(ROOT / "workflow", tmp_path / "workflow")
-    identity = ("-c", "user.name=Concord", "-c", "user.email=concord@example.org")
-    for command in (("init", "-q"), ("add", "."), (*identity, "commit", "-qm", "1"), ("tag", "v1")):
-        subprocess.run(["git", *command], cwd=tmp_path, check=True)
-    file = installed.folder / "Snakefile"
-    text = file.read_text()
-    named = f'"git+file://{tmp_path}/workflow/Snakefile@v1"'
-    assert text.count("        SNAKEFILE\n") == 1
-    file.write_text(text.replace("        SNAKEFILE\n", f"        {named}\n"))
-    try:
-        installed.snakemake("reproduce", "ledger")
-        assert "Nothing to be done" in installed.snakemake("reproduce", "ledger")
-    finally:
-        file.write_text(text)

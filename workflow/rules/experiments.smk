@@ -40,8 +40,8 @@ rule measure:
         plan.environment
     threads: 1
     resources:
-        mem_mb=plan.memory,
-        runtime=plan.minutes,
+        mem_mb=plan.resource("mem_mb"),
+        runtime=plan.resource("runtime"),
     params:
         made_from=plan.digest("runs"),
         command="measure",

@@ -3,12 +3,13 @@ ENTRY = "{study}/{section}/{name}"
 REPORTED = {"category": "{study}", "subcategory": "{section}", "labels": {"name": "{name}"}}
 CAPTION = "../report/caption.rst"
 STUDY = f"{RESULTS}/{{study}}"
+PAIRS = "--pairs" if plan.config["pairs"] else ""
 
 
 rule figure:
     input:
         entry=plan.write_statement("figures"),
-        tables=plan.find_shown_tables,
+        tables=plan.list_shown_metrics,
     output:
         made=[
             f"{RESULTS}/{ENTRY}.pdf",
@@ -40,7 +41,7 @@ rule figure:
 use rule figure as table with:
     input:
         entry=plan.write_statement("tables"),
-        tables=plan.find_shown_tables,
+        tables=plan.list_shown_metrics,
     output:
         made=[
             report(f"{RESULTS}/{ENTRY}.csv", caption=CAPTION, **REPORTED),
@@ -59,7 +60,7 @@ use rule figure as table with:
 rule claims:
     input:
         stated=plan.write_statement("claims"),
-        tables=plan.find_claims_tables,
+        tables=plan.list_claims_metrics,
         multiverse=plan.find_multiverse_table,
     output:
         made=[f"{STUDY}/claims.csv", f"{STUDY}/claims.md"],
@@ -88,7 +89,7 @@ rule claims:
 use rule claims as survey with:
     input:
         stated=plan.write_statement("multiverse"),
-        tables=plan.find_universe_tables,
+        tables=plan.list_universe_metrics,
     output:
         made=[f"{STUDY}/multiverse.csv", f"{STUDY}/multiverse.md"],
         provenance=f"{STUDY}/multiverse.json",
@@ -105,14 +106,14 @@ use rule claims as survey with:
     params:
         made_from=plan.digest("multiverse"),
         study=lambda wildcards: f"survey {plan.command(wildcards)}",
-        more=lambda wildcards, output: f"{plan.pairs} --figures {output.pictures}",
+        more=lambda w, output: f"{PAIRS} --figures {output.pictures}",
 
 
 # The scores and cards of an arena, and what each cell cost.
 use rule claims as board with:
     input:
         stated=plan.write_statement("scores"),
-        tables=plan.find_arena_tables,
+        tables=plan.list_arena_metrics,
     output:
         made=[f"{STUDY}/scores.csv", f"{STUDY}/cost.csv"],
         provenance=f"{STUDY}/scores.json",

@@ -5,12 +5,12 @@
 # For `--report`: what is there, whatever was asked for.
 rule made:
     input:
-        plan.find_outputs,
+        plan.list_existing_outputs,
 
 
 rule site:
     input:
-        plan.find_outputs,
+        plan.list_existing_outputs,
     log:
         f"{LOGS}/site.log",
     localrule: True
@@ -27,7 +27,7 @@ rule site:
 # What was made, in one file that strangers can check.
 use rule site as crate with:
     input:
-        plan.without_downloads,
+        plan.list_offline_outputs,
         f"{RESULTS}/claims.csv",
     log:
         f"{LOGS}/crate.log",

@@ -3,7 +3,7 @@ r"""Moments of affine samplers on networks where vectors may be lost or changed.
 A way is a directed edge of the graph, on one lane.
 
 The state t holds the agents' blocks s and, where receivers remember (``reuse_last``), what they
-received last over every way, h. With ``Arrivals`` (``concord.laws.exact``), z the sent vectors, y
+received last over every way, h. With ``LossEffect`` (``concord.laws.exact``), z the sent vectors, y
 what receivers use in place of lost ones, d = z - y, and e the channel's noise, one iteration is
 
 .. math::
@@ -28,14 +28,14 @@ the W2 of its moments a lower bound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from concord.laws.exact import Affine, Arrivals, Moments, Update
+from concord.laws.exact import Affine, LossEffect, Moments, Update
 
 # First and second moments of b in iteration k, shapes (agents + edges,) and the square of it.
 Chances = Callable[[int], tuple[np.ndarray, np.ndarray]]
@@ -46,7 +46,7 @@ class Losses(NamedTuple):
 
     chances: function of the iteration that returns the first and second moments of the indicators
     of awake agents and arriving vectors.
-    ways: receiver and sender of each directed edge, in the order of ``Arrivals``.
+    ways: receiver and sender of each directed edge, in the order of ``LossEffect``.
     on_loss: what a receiver uses in place of a lost vector (``concord.networks.conditions``): with
     ``reuse_last`` the last one received (at first the sender's start, which it knows), with
     ``sender_keeps`` nothing, and the sender keeps the vector's weight; otherwise the receiver's own
@@ -68,29 +68,22 @@ class Move:
     change, offset, noise: V, v and the covariance of w, shapes (..., D, T), (..., D) and (..., D,
     D).
     spread: K, shape (..., T, D).
-    gain: what w has of the errors of mini-batch gradients, shape (..., D, agents * dim), or without
-    columns; ``noise`` is without these errors.
+    gradient_gain: what w has of the errors of mini-batch gradients, shape (..., D, agents * dim),
+    or without columns; ``noise`` is without these errors.
     first, second: E b and E b b^T, shapes (D,) and (D, D).
 
     Versions of a sampler stand on the first axis of all but the last two.
     """
 
+    STACKED: ClassVar = ("change", "offset", "noise", "spread", "gradient_gain")
+
     change: np.ndarray
     offset: np.ndarray
     noise: np.ndarray
     spread: np.ndarray
-    gain: np.ndarray
+    gradient_gain: np.ndarray
     first: np.ndarray
     second: np.ndarray
-
-    @classmethod
-    def stack_versions(cls, moves: Sequence[Move]) -> Move:
-        """Stack the moves of versions; b has the same moments in all of them."""
-        change, offset, noise, spread, gain = (
-            np.stack([getattr(move, name) for move in moves])
-            for name in ("change", "offset", "noise", "spread", "gain")
-        )
-        return cls(change, offset, noise, spread, gain, moves[0].first, moves[0].second)
 
     @cached_property
     def lead(self) -> np.ndarray:
@@ -116,14 +109,14 @@ def build_moves(
 ) -> tuple[Callable[[int], Move], np.ndarray, np.ndarray]:
     """Return the moves of a sampler on a network with losses, and the map from s to t.
 
-    update: the sampler's update, with ``arrivals``. losses: fate of vectors. size: S, the entries
-    of the state s. agents, dim: number of agents and of entries of each.
+    update: the sampler's update, with ``loss_effect``. losses: fate of vectors. size: S, the
+    entries of the state s. agents, dim: number of agents and of entries of each.
     Returns a function from the iteration to its ``Move``, and a matrix (T, S) and an offset (T,)
     that map the state s at iteration 0 to t, which has also what receivers remember.
     """
     chances, ways, on_loss, noise = losses
-    arrivals_at, begin = update.arrivals, update.start
-    assert arrivals_at is not None and begin is not None and begin.lanes is not None
+    effect_at, begin = update.loss_effect, update.start
+    assert effect_at is not None and begin is not None and begin.lanes is not None
     positions, edge = agents * dim, len(ways[0]) * dim
     count = len(begin.lanes[1]) // positions
     edges = count * edge
@@ -142,22 +135,22 @@ def build_moves(
         return np.hstack([matrix, remembered, offset[:, None], *numbers])
 
     @lru_cache(maxsize=8)
-    def arrays_of(step: Affine, arrivals: Arrivals) -> Any:
+    def arrays_of(step: Affine, effect: LossEffect) -> Any:
         """Return V, v, the covariance of w, K, and the gain of gradient errors of one iteration."""
-        kicks, errors = arrivals.noise, arrivals.errors
+        kicks, errors = effect.noise, effect.error_gain
         after = affine(step.matrix, step.offset, kicks[:size], errors[:size])
-        sent = affine(arrivals.sent, arrivals.shift, kicks[size:], errors[size:])  # z
+        sent = affine(effect.sent_matrix, effect.sent_offset, kicks[size:], errors[size:])  # z
         state, memory = np.eye(size, after.shape[1]), np.eye(edges, after.shape[1], size)
-        heard = returned = arrivals.heard
+        own_gain = returned = effect.difference_gain
         if remembers:
             beyond = memory[:edge] - sender @ state[:positions]  # h - x
             after, sent = (
-                after + arrivals.late[:size] @ beyond,
-                sent + arrivals.late[size:] @ beyond,
+                after + effect.memory_gain[:size] @ beyond,
+                sent + effect.memory_gain[size:] @ beyond,
             )
             instead = memory
         elif returns:
-            returned = heard - _move_to_senders(heard, ways, agents, dim)
+            returned = own_gain - _move_to_senders(own_gain, ways, agents, dim)
             instead = np.zeros_like(memory)
         else:
             instead = of_receivers @ sent
@@ -170,7 +163,7 @@ def build_moves(
         change, shift, moved, gain = np.split(
             np.concatenate(rows), np.cumsum([total, 1, kicks.shape[1]]), axis=1
         )
-        spread = np.hstack([np.eye(size), returned, heard[:, : edges * noisy]])
+        spread = np.hstack([np.eye(size), returned, own_gain[:, : edges * noisy]])
         if remembers:
             received = np.hstack([np.zeros((edges, size)), *[np.eye(edges)] * (1 + noisy)])
             spread = np.concatenate([spread, received])
@@ -180,7 +173,7 @@ def build_moves(
     def move_at(k: int) -> Move:
         """Return the move of iteration k."""
         first, second = (part[np.ix_(*[drawn] * part.ndim)] for part in chances(k))
-        change, shift, cov, spread, gain = arrays_of(update.at(k), arrivals_at(k))
+        change, shift, cov, spread, gain = arrays_of(update.at(k), effect_at(k))
         return Move(change, shift, cov, spread, gain, first, second)
 
     start, offset = np.eye(size), np.zeros(size)

@@ -14,9 +14,9 @@ sampler's step. This module defines updates, the start of their state, and their
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache, reduce
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -37,21 +37,15 @@ class Affine:
     gradient_gain: G, shape (S, agents * dim): what a step makes of the error xi of the gradients
     taken at the state s. None where the stage takes no gradient.
 
-    In the engine (``laws.paths``) versions of an update stand on the first axis of them all.
+    In the engine (``laws.paths``) versions of an update stand on the first axis of A, c and Q.
     """
+
+    STACKED: ClassVar = ("matrix", "offset", "noise")
 
     matrix: np.ndarray
     offset: np.ndarray
     noise: np.ndarray
     gradient_gain: np.ndarray | None = None
-
-    @classmethod
-    def stack_versions(cls, versions: Sequence[Affine]) -> Affine:
-        """Stack the updates of versions on a new first axis, without gradient gains."""
-        names = ("matrix", "offset", "noise")
-        if len(versions) == 1:
-            return cls(*(getattr(versions[0], name)[None] for name in names))
-        return cls(*(np.stack([getattr(v, name) for v in versions]) for name in names))
 
     @cached_property
     def _transposed(self) -> np.ndarray:
@@ -67,12 +61,7 @@ class Affine:
         return moved, self.matrix @ cov @ self._transposed + self.noise
 
     def compose_with(self, later: Affine) -> Affine:
-        """Return the composition of this update and a later one.
-
-        Raises a ValueError if the later one takes gradients (``compose``).
-        """
-        if later.gradient_gain is not None:
-            raise ValueError("only the first stage of a step may take gradients")
+        """Return the composition of this update and a later one, which takes no gradients."""
         gain = None if self.gradient_gain is None else later.matrix @ self.gradient_gain
         return Affine(later.matrix @ self.matrix, *later.apply(self.offset, self.noise), gain)
 
@@ -187,28 +176,28 @@ class Start(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Arrivals:
+class LossEffect:
     """The linear effect, on the next state, of differences between sent and received vectors.
 
-    On each lane the vectors z = P s + p + C w + D xi + E e are sent, and s' = A s + c + B w + H xi
-    + F e + G d, with d, over each directed edge, the received vector minus the sent one, and e the
-    vector received before minus the sender's position. Directed edges are those of the graph, lane
-    by lane.
+    A lane carries one vector of every agent. From the state s, of S entries, on each lane the
+    vectors z = P s + p + C w + D xi + E e are sent, and s' = A s + c + B w + H xi + F e + G d, with
+    d, over each directed edge, the received vector minus the sent one, and e the vector received
+    before minus the sender's position. Directed edges are those of the graph, lane by lane.
 
-    heard: G, (S, lanes * edges * dim).
-    sent, shift: P, (lanes * agents * dim, S), and p.
+    difference_gain: G, (S, lanes * edges * dim).
+    sent_matrix, sent_offset: P, (lanes * agents * dim, S), and p.
     noise: B above C, (S + lanes * agents * dim, normal numbers of a step).
-    late: F above E, with columns for the directed edges of the first lane.
-    errors: H above D, (S + lanes * agents * dim, agents * dim), of the errors xi of mini-batch
+    memory_gain: F above E, (S + lanes * agents * dim, edges * dim), of the edges of the first lane.
+    error_gain: H above D, (S + lanes * agents * dim, agents * dim), of the errors xi of mini-batch
     gradients; without columns with full gradients.
     """
 
-    heard: np.ndarray
-    sent: np.ndarray
-    shift: np.ndarray
+    difference_gain: np.ndarray
+    sent_matrix: np.ndarray
+    sent_offset: np.ndarray
     noise: np.ndarray
-    late: np.ndarray
-    errors: np.ndarray
+    memory_gain: np.ndarray
+    error_gain: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,18 +206,13 @@ class Update:
 
     at: function that returns the update k -> k + 1 of iteration k.
     start: how the state starts from the positions; None: the state is the positions.
-    arrivals: function that returns the ``Arrivals`` of iteration k; None where every vector
+    loss_effect: function that returns the ``LossEffect`` of iteration k; None where every vector
     arrives.
     """
 
     at: Callable[[int], Affine]
     start: Start | None = None
-    arrivals: Callable[[int], Arrivals] | None = None
-
-
-def linear_update(matrix: np.ndarray) -> Affine:
-    """Return the stage s' = A s, without offset and noise."""
-    return Affine(matrix, np.zeros(len(matrix)), np.zeros_like(matrix))
+    loss_effect: Callable[[int], LossEffect] | None = None
 
 
 def block_diagonal(blocks: np.ndarray) -> np.ndarray:
@@ -239,13 +223,16 @@ def block_diagonal(blocks: np.ndarray) -> np.ndarray:
     return matrix.reshape(count * dim, count * dim)
 
 
-def compose(first: Affine, *later: Affine) -> Affine:
-    """Return the update that applies ``first``, then each of ``later`` in turn.
+def stack_versions(parts: Sequence[Any]) -> Any:
+    """Stack the arrays of versions' updates, or of their moments, on a new first axis.
 
-    Raises a ValueError if a later stage has a gradient gain: its gradients would be taken at an
-    intermediate state, whose moments are not those the gradient noise is computed from.
+    parts: of one class whose ``STACKED`` names the arrays; what else they have is that of the first
+    one. Or tuples of arrays.
     """
-    return reduce(Affine.compose_with, later, first)
+    if isinstance(parts[0], tuple):
+        return tuple(map(np.stack, zip(*parts, strict=True)))
+    names = parts[0].STACKED
+    return replace(parts[0], **{n: np.stack([getattr(part, n) for part in parts]) for n in names})
 
 
 def initial_moments(
@@ -343,16 +330,16 @@ def limit(
     """
     reduced, basis = restrict(affine)
     start, spread = basis.T @ mean0, basis.T @ cov0 @ basis
-    kept_mean, kept_cov = np.zeros_like(mean0), np.zeros_like(cov0)
+    fixed_mean, fixed_cov = np.zeros_like(mean0), np.zeros_like(cov0)
     law = stationary(reduced, start, spread)
     if law is None:
         return None
     if not (_is_unchanged(basis @ start, mean0) and _is_unchanged(basis @ spread @ basis.T, cov0)):
-        kept = np.eye(len(mean0)) - basis @ basis.T
-        pull = np.linalg.solve(np.eye(len(start)) - reduced.matrix, basis.T @ affine.matrix @ kept)
-        reach = kept + basis @ pull
-        kept_mean, kept_cov = reach @ mean0, reach @ cov0 @ reach.T
-    mean, cov = basis @ law[0] + kept_mean, basis @ law[1] @ basis.T + kept_cov
+        fixed = np.eye(len(mean0)) - basis @ basis.T
+        pull = np.linalg.solve(np.eye(len(start)) - reduced.matrix, basis.T @ affine.matrix @ fixed)
+        reach = fixed + basis @ pull
+        fixed_mean, fixed_cov = reach @ mean0, reach @ cov0 @ reach.T
+    mean, cov = basis @ law[0] + fixed_mean, basis @ law[1] @ basis.T + fixed_cov
     if gradient_noise is not None:
         added = _batch_covariance(reduced, basis, mean, cov, gradient_noise)
         if added is None:
@@ -375,9 +362,8 @@ def _batch_covariance(
     """
     from scipy.sparse.linalg import LinearOperator, gmres  # of few laws
 
-    if reduced.gradient_gain is None:
-        raise ValueError("noisy gradients need an update with a gradient gain")
-    gain, nowhere = reduced.gradient_gain, np.zeros_like(reduced.offset)
+    gain: Any = reduced.gradient_gain
+    nowhere = np.zeros_like(reduced.offset)
     first = gradient_noise(mean, cov)
     scale = np.abs(first).max()
     if scale == 0:
@@ -477,19 +463,19 @@ def _invertible(matrix: np.ndarray) -> bool:
 
 
 def stable_limit(
-    affine_for: Callable[[float], Affine], value: float, relative: float = 1e-4
+    matrix_for: Callable[[float], np.ndarray], value: float, relative: float = 1e-4
 ) -> float:
     """Return the largest stable step, searched from ``value`` and then by bisection.
 
-    ``affine_for`` is the update as a function of the step size (``restrict``-ed if it conserves
-    something); stability is taken to be lost once. The step returned is stable, and within
-    ``relative`` of where the spectral radius reaches 1; nan if a millionth of the value is not
-    stable, inf if a million times is.
+    ``matrix_for`` is the update's matrix as a function of the step size (``restrict``-ed if it
+    conserves something); stability is taken to be lost once. The step returned is stable, and
+    within ``relative`` of where the spectral radius reaches 1; nan if a millionth of the value is
+    not stable, inf if a million times is.
     """
 
     def is_stable(step: float) -> bool:
         """Return whether the update of a step size has a spectral radius below 1."""
-        return spectral_radius(affine_for(step).matrix) < 1
+        return spectral_radius(matrix_for(step)) < 1
 
     high = value
     while is_stable(high):

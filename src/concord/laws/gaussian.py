@@ -8,7 +8,7 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.summary import WithMoments
-from concord.values import check_masks
+from concord.values import read_numbers
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,9 +33,7 @@ class Gaussian(WithMoments):
 
     def __post_init__(self) -> None:
         """Convert lists to arrays, and refuse values that are no Gaussian law."""
-        check_masks(self.mean, "Gaussian: mean")
-        check_masks(self.cov, "Gaussian: cov")
-        mean, cov = np.asarray(self.mean), np.asarray(self.cov)
+        mean, cov = (read_numbers(getattr(self, n), f"Gaussian: {n}") for n in ("mean", "cov"))
         dim = mean.shape[0] if mean.ndim == 1 else 0
         if not dim or cov.shape != (dim, dim):
             raise ConcordError(
@@ -43,9 +41,7 @@ class Gaussian(WithMoments):
                 "give (dim,) and (dim, dim)"
             )
         for name, values in (("mean", mean), ("cov", cov)):
-            if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
-                raise ConcordError(f"Gaussian: {name} has entries that are no finite numbers")
-            object.__setattr__(self, name, values.astype(float, copy=False))
+            object.__setattr__(self, name, values)
         largest = np.abs(cov).max()
         if (np.abs(cov - cov.T) > 1e-8 * largest).any():
             raise ConcordError("Gaussian: cov is not symmetric; give (cov + cov.T) / 2")

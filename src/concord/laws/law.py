@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from concord.laws import exact, paths
-from concord.laws.arrivals import Losses
+from concord.laws.arrivals import Losses, build_moves
 from concord.laws.exact import Moments
 from concord.laws.read_off import NoLaw, StepReader
-from concord.laws.switching import Choices
 from concord.minibatches import Batches
 from concord.networks.moments import mask_moments
 from concord.networks.network import Network
@@ -74,10 +73,11 @@ def law_of_run(run: Any, most: float = SIZE_LIMIT) -> exact.Law:
     problem, network = run.problem, run.network
     update = update_of(run.sampler, problem, network, run.batches, most)
     start, noise, recorded = start_of(run, update), batch_noise(run), run.trace.draw.tolist()
-    if network.delivers_all:
-        args = update, start, problem.agents, problem.dim, noise, run.iterations
-        return paths.build_path(*args).law(recorded)
-    return laws_of_updates([update], [start], network, problem.dim, noise=noise).law(recorded)
+    if network.delivers_all and noise is None:
+        path = paths.build_path(update, start, problem.agents, problem.dim, run.iterations)
+    else:
+        path = laws_of_updates([update], [start], network, problem.dim, noise=noise)
+    return path.law(recorded)
 
 
 def exact_law(run: Any) -> exact.Law | None:
@@ -106,13 +106,11 @@ def batch_noise(run: Any) -> paths.GradientNoise | None:
     it.
     """
     batches, problem = run.batches, run.problem
-    size = batches.batch_size
-    if size is None:
+    if batches.batch_size is None:
         return None
     if not hasattr(problem, "batch_noise_covariance"):
         raise NoLaw(f"{type(problem).__name__} states no covariance of mini-batches; sample it")
-    how = batches.batch_scale, batches.batch_pool
-    return lambda mean, cov: problem.batch_noise_covariance(mean, cov, size, *how)
+    return lambda mean, cov: problem.batch_noise_covariance(mean, cov, batches)
 
 
 def laws_of_versions(
@@ -146,17 +144,13 @@ def laws_of_versions(
                 f"laws over choices are computed of positions alone, of up to {SECOND_LIMIT} "
                 "entries, by full gradients; sample it"
             )
-        choices = [reader.choices() for reader in readers]
-        firsts = [of(0) for of in choices]
-        if not all(firsts[0].equals(choices[0](k)) for k in (1, 2, 7)):
+        firsts = [reader.read_step(0).choices for reader in readers]
+        if any(readers[0].read_step(k).choices is not firsts[0] for k in (1, 2, 7)):
             raise NoLaw("what is chosen changes from iteration to iteration; sample it")
-        initial_moments = paths.stack_versions(
-            [exact.initial_moments(agents, dim, positions)] * len(readers)
-        )
+        start = exact.stack_versions([exact.initial_moments(agents, dim, positions)] * len(readers))
         # All iterations are alike, so that powers lead over any number of them.
-        powers = Choices.stack_versions(firsts)
-        args = initial_moments, agents, dim, mix, (0, 1), powers
-        return paths.RandomPath(lambda k: powers, *args)
+        powers = exact.stack_versions(firsts)
+        return paths.RandomPath(lambda k: powers, start, agents, dim, mix, (0, 1), powers)
     updates = [reader.update() for reader in readers]
     if errors is not None:
         updates = [add_gradient_errors(update, errors[1]) for update in updates]
@@ -170,21 +164,51 @@ def laws_of_updates(
     network: Network,
     dim: int,
     mix: np.ndarray | None = None,
-    turn: paths.Turn | None = None,
+    cycle: paths.Cycle | None = None,
     noise: paths.GradientNoise | None = None,
 ) -> paths.Path:
     """Return the laws of versions along the iterations, given their affine updates.
 
     On a network where vectors may be lost they are averaged over the losses.
 
-    starts: moments of each version's state at iteration 0. mix: as in ``laws_of_versions``. turn:
+    starts: moments of each version's state at iteration 0. mix: as in ``laws_of_versions``. cycle:
     when steps repeat; None: it is determined here. noise: as ``batch_noise`` returns it, of one
-    version on a network where vectors may be lost. Raises ``NoLaw`` where arrivals are not drawn
-    anew in each iteration, depend on the vectors, or are too many.
+    version. Raises ``NoLaw`` where arrivals are not drawn anew in each iteration, depend on the
+    vectors, or are too many.
     """
+    agents = network.agents
     if network.delivers_all:
-        args = paths.stack_updates(updates), paths.stack_versions(starts), network.agents, dim, mix
-        return paths.DeterministicPath(*args, turn or paths.turn_of(updates[0]))
+        begin = exact.stack_versions(starts)
+        if noise is not None:
+            step_of: Any = lambda k: paths.NoisyStep(updates[0].at(k), noise, agents, dim)  # noqa: E731
+            return paths.Path(step_of, begin, agents, dim, mix)
+        args = paths.stack_updates(updates), begin, agents, dim, mix
+        return paths.DeterministicPath(*args, cycle or paths.find_cycle(updates[0]))
+    losses = _losses_on(network, dim)
+    size, cycle = len(starts[0][0]), paths.find_joint_cycle(updates[0], losses)
+    moves = [build_moves(update, losses, size, agents, dim) for update in updates]
+
+    def step_at(k: int) -> Any:
+        """Return the stacked moves of iteration k."""
+        each = [at(k) for at, *_ in moves]
+        if noise is not None:
+            return paths.NoisyStep(each[0], noise, agents, dim)
+        return exact.stack_versions(each)
+
+    begin = exact.stack_versions(
+        [
+            (place @ mean + shift, place @ cov @ place.T)
+            for (mean, cov), (_, place, shift) in zip(starts, moves, strict=True)
+        ]
+    )
+    return paths.RandomPath(step_at, begin, agents, dim, mix, cycle)
+
+
+def _losses_on(network: Network, dim: int) -> Losses:
+    """Return the losses of vectors of dimension ``dim`` on a network. ``NoLaw`` if laws have none.
+
+    They have none where losses depend on each other or on the vectors, or are too many.
+    """
     graph, options = network.graph, network.conditions
     if len(graph.senders) * dim > SIZE_LIMIT:
         raise NoLaw(
@@ -197,9 +221,7 @@ def laws_of_updates(
             "what arrives on this network is not drawn anew in each iteration, or depends on what "
             "is sent; sample it"
         )
-    losses = Losses(drawn, (graph.receivers, graph.senders), options.on_loss, options.noise**2)
-    turn = paths.turn_of_losses(updates[0], losses)
-    return paths.build_lossy_path(updates, losses, starts, network.agents, dim, mix, turn, noise)
+    return Losses(drawn, (graph.receivers, graph.senders), options.on_loss, options.noise**2)
 
 
 def add_gradient_errors(update: exact.Update, errors: np.ndarray) -> exact.Update:
@@ -218,15 +240,15 @@ def add_gradient_errors(update: exact.Update, errors: np.ndarray) -> exact.Updat
         return step if gain is None else replace(step, noise=step.noise + gain @ spread @ gain.T)
 
     @lru_cache(maxsize=8)
-    def noisy_arrivals(arrivals: exact.Arrivals) -> exact.Arrivals:
-        """Return arrivals to whose normal numbers the errors are added."""
-        return replace(arrivals, noise=np.hstack([arrivals.noise, arrivals.errors @ root]))
+    def noisy_effect(effect: exact.LossEffect) -> exact.LossEffect:
+        """Return an effect of losses to whose normal numbers the errors are added."""
+        return replace(effect, noise=np.hstack([effect.noise, effect.error_gain @ root]))
 
-    lossy = update.arrivals
+    lossy = update.loss_effect
     return replace(
         update,
         at=lambda k: noisy(update.at(k)),
-        arrivals=None if lossy is None else lambda k: noisy_arrivals(lossy(k)),
+        loss_effect=None if lossy is None else lambda k: noisy_effect(lossy(k)),
     )
 
 

@@ -2,7 +2,7 @@ r"""Exact moments of versions of a sampler along the iterations.
 
 Versions differ in settings or data sets, and stand on the first axis. A step maps the moments of
 one iteration to those of the next: it is an ``Affine`` update, ``NoisyStep`` with mini-batches, or
-a ``Move`` on a network with losses, averaged over these. Where steps repeat after a turn of p
+a ``Move`` on a network with losses, averaged over these. Where steps repeat after a cycle of p
 iterations, powers of the composition of p steps lead over many of them (``exact.Powers``), and so
 do those of the second moments of choices (``laws.switching``).
 
@@ -15,25 +15,26 @@ import math
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import reduce
 from operator import is_not
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from concord.laws import exact
-from concord.laws.arrivals import Losses, Move, build_moves
+from concord.laws.arrivals import Losses, Move
 from concord.laws.exact import Affine, Law, Marginals, Moments, Powers, Update
 from concord.progress import progress
 
 # The limit, where it has to be gone to: enough for whatever mixes within 10^7 iterations.
 FOREVER = 2**26
-LONGEST_TURN = 64
+LONGEST_CYCLE = 64
 # Powers of a run's update are taken where so many iterations lie between two that are recorded.
 LEAP = 20_000
 LONGEST_SUM = 1 << 17  # iterations of random steps over which positions are summed up
 
-# From which iteration on steps are the same again, and after how many.
-Turn = tuple[int, int]
+# From which iteration on steps repeat, and after how many iterations.
+Cycle = tuple[int, int]
 # E[xi_i xi_i^T], (agents, dim, dim), as a function of the agents' means and covariances.
 GradientNoise = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -47,8 +48,8 @@ class Path:
     agents, dim: number of agents and of entries of each; positions come first in the state.
     mix: matrix (agents, agents) by which answers are computed from positions; None: the answers are
     the positions.
-    turn: when steps repeat; None: unknown.
-    powers: powers of a turn's composition, with a method ``advance``; None: go step by step.
+    cycle: when steps repeat; None: unknown.
+    powers: powers of a cycle's composition, with a method ``advance``; None: go step by step.
     leap: the least number of iterations over which powers are used.
     """
 
@@ -59,15 +60,15 @@ class Path:
         agents: int,
         dim: int,
         mix: np.ndarray | None = None,
-        turn: Turn | None = None,
+        cycle: Cycle | None = None,
         powers: Any = None,
         leap: int = 1,
     ) -> None:
         self._step_at, self._start, self._mix = step_at, start, mix
         self._agents, self._dim = agents, dim
-        self._turn, self._leap = turn, leap
+        self._cycle, self._leap = cycle, leap
         self._step_cache: dict[int, Any] = {}
-        self._turn_starts: list[Moments] = []  # where the first turn begins
+        self._cycle_starts: list[Moments] = []  # where the first cycle begins
         self._powers = powers
         self._sums: dict[int, Moments | None] = {}  # of positions, by the run's length
         self._summing: list[DeterministicPath] = []  # the path of the state with a running sum
@@ -77,20 +78,20 @@ class Path:
 
         mix: (agents, agents). The two share what they have computed.
         """
-        if self._turn is not None:
-            self._turn_powers()
+        if self._cycle is not None:
+            self._cycle_powers()
         other = copy(self)
         other._mix = mix
         return other
 
     def periodic_part(self) -> Self:
         """Return the laws under the periodic steps alone, as if they began at iteration 0."""
-        begin, period = self._turn or (0, 1)
+        begin, period = self._cycle or (0, 1)
         if not begin:
             return self
         other = copy(self)
-        other._step_at, other._turn = lambda k: self._step(begin + k), (0, period)
-        other._step_cache, other._turn_starts = {}, []
+        other._step_at, other._cycle = lambda k: self._step(begin + k), (0, period)
+        other._step_cache, other._cycle_starts = {}, []
         other._sums, other._summing = {}, []
         return other
 
@@ -135,22 +136,22 @@ class Path:
         """
         return (
             None
-            if self._turn is None or self._turn_powers() is None
+            if self._cycle is None or self._cycle_powers() is None
             else self.marginals_at([FOREVER]).select(0)
         )
 
     def _step(self, k: int) -> Any:
         """Return the step of iteration k, cached where steps repeat."""
-        if self._turn is None or k < self._turn[0]:
+        if self._cycle is None or k < self._cycle[0]:
             return self._step_at(k)
-        begin, period = self._turn
+        begin, period = self._cycle
         k = begin + (k - begin) % period
         if k not in self._step_cache:
             self._step_cache[k] = self._step_at(k)
         return self._step_cache[k]
 
-    def _turn_powers(self) -> Powers | None:
-        """Return the powers of the update of a whole period (turn); None to go step by step."""
+    def _cycle_powers(self) -> Powers | None:
+        """Return the powers of the update of a whole cycle; None to go step by step."""
         return self._powers
 
     def _advance(
@@ -164,24 +165,24 @@ class Path:
 
         done: called with each number of iterations computed, for a progress bar.
         """
-        begin, period = self._turn or (end, 1)
-        from_start = self._turn is not None and moments is self._start
-        if from_start and self._turn_starts and first < begin <= end:
-            moments, first = self._turn_starts[0], begin
+        begin, period = self._cycle or (end, 1)
+        from_start = self._cycle is not None and moments is self._start
+        if from_start and self._cycle_starts and first < begin <= end:
+            moments, first = self._cycle_starts[0], begin
         while first < end:
             count, powers = 1, None
             ready = first >= begin and end - first >= max(self._leap, period)
             if ready and (first - begin) % period == 0:
-                powers = self._turn_powers()
+                powers = self._cycle_powers()
             if powers is not None:
-                turns = (end - first) // period
-                moments, count = powers.advance(turns, *moments), turns * period
+                cycles = (end - first) // period
+                moments, count = powers.advance(cycles, *moments), cycles * period
             else:
                 moments = self._step(first).apply(*moments)
             first += count
             done(count)
-            if from_start and first == begin and not self._turn_starts:
-                self._turn_starts.append(moments)
+            if from_start and first == begin and not self._cycle_starts:
+                self._cycle_starts.append(moments)
         return moments
 
     def _sum_moments(self, moments: Moments, first: int, end: int) -> Moments | None:
@@ -221,37 +222,38 @@ class DeterministicPath(Path):
         Computed by ``exact.limit``, since powers of the update would move conserved quantities by
         rounding. They are nan where a version does not settle, and None where steps do not repeat.
         """
-        if self._turn is None:
+        if self._cycle is None:
             return None
-        begin, period = self._turn
+        begin, period = self._cycle
         with np.errstate(all="ignore"):
             start = self._advance(self._start, 0, begin)
-            once = self._cycle()
+            once = self._compose_cycle()
             ends = []
-            for *own, mean, cov in zip(once.matrix, once.offset, once.noise, *start, strict=True):
-                end = exact.limit(Affine(*own), mean, cov) if np.isfinite(own[0]).all() else None
+            for *parts, mean, cov in zip(once.matrix, once.offset, once.noise, *start, strict=True):
+                is_finite = np.isfinite(parts[0]).all()
+                end = exact.limit(Affine(*parts), mean, cov) if is_finite else None
                 ends.append(end or (np.full_like(mean, np.nan), np.full_like(cov, np.nan)))
-            moments = stack_versions(ends)
+            moments: Moments = exact.stack_versions(ends)
             for k in range(begin, begin + (FOREVER - begin) % period):
                 moments = self._step(k).apply(*moments)
             return self._marginals(moments)
 
-    def _turn_powers(self) -> Powers:
+    def _cycle_powers(self) -> Powers:
         """Return the powers of the composition of a period's steps, computed at the first call."""
-        self._powers = self._powers or Powers(self._cycle())
+        self._powers = self._powers or Powers(self._compose_cycle())
         return self._powers
 
-    def _cycle(self) -> Affine:
+    def _compose_cycle(self) -> Affine:
         """Return the composition of the steps of one period."""
-        begin, period = self._turn or (0, 1)
-        return exact.compose(*map(self._step, range(begin, begin + period)))
+        begin, period = self._cycle or (0, 1)
+        return reduce(Affine.compose_with, map(self._step, range(begin, begin + period)))
 
     def _sum_moments(self, moments: Moments, first: int, end: int) -> Moments:
         """Return the moments of the sum of the positions over iterations (first, end]."""
         read, (mean, cov) = self._select(moments), moments
         stack, more = [(0, 0)] * (mean.ndim - 1), (0, len(read))
         wide = np.pad(mean, [*stack, more]), np.pad(cov, [*stack, more, more])
-        args = wide, self._agents, self._dim, None, self._turn
+        args = wide, self._agents, self._dim, None, self._cycle
         if not self._summing:
             step = lambda k: self._step(k).add_running_sum(read)  # noqa: E731
             self._summing.append(DeterministicPath(step, *args))
@@ -298,91 +300,37 @@ class NoisyStep(NamedTuple):
     add G E[xi xi^T] G^T to the covariance: mean and covariance are exact, but the law is no longer
     Gaussian, and the W2 formula of its moments is a lower bound. Agents draw independently.
 
-    step: the update, or the move on a network with losses, without errors. gain: G.
+    step: the update, or the move on a network with losses, without errors.
     errors: E[xi xi^T] as a function of the agents' moments.
     """
 
     step: Affine | Move
-    gain: np.ndarray
     errors: GradientNoise
     agents: int
     dim: int
 
     def apply(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
         """Return the state's moments after the step, (1, T) and (1, T, T)."""
-        seen = exact.marginals(mean[0], cov[0], self.agents, self.dim)
-        errors = exact.block_diagonal(self.errors(seen.mean, seen.cov))
-        step: Any = self.step
-        noisy = replace(step, noise=step.noise + self.gain @ errors @ self.gain.T)
-        moments: Moments = type(noisy).stack_versions([noisy]).apply(mean, cov)
+        marginals = exact.marginals(mean[0], cov[0], self.agents, self.dim)
+        errors, step = exact.block_diagonal(self.errors(marginals.mean, marginals.cov)), self.step
+        gain: Any = step.gradient_gain
+        noisy: Any = replace(step, noise=step.noise + gain @ errors @ gain.T)
+        moments: Moments = exact.stack_versions([noisy]).apply(mean, cov)
         return moments
 
 
-def build_path(
-    update: Update,
-    start: Moments,
-    agents: int,
-    dim: int,
-    gradient_noise: GradientNoise | None = None,
-    last: int = 0,
-) -> Path:
-    """Return the law of one version along the iterations.
+def build_path(update: Update, start: Moments, agents: int, dim: int, last: int = 0) -> Path:
+    """Return the law of one version with full gradients along the iterations.
 
-    start: moments (S,) and (S, S) of the state at iteration 0. gradient_noise: covariance of
-    mini-batch errors; None: full gradients. last: the last iteration needed.
+    start: moments (S,) and (S, S) of the state at iteration 0. last: the last iteration needed.
 
-    With full gradients and a Gaussian start the law is Gaussian and these moments are all of it;
-    ``NoisyStep`` says what they are with mini-batches. Where all updates until iteration ``last``
-    are one object powers are taken over ``LEAP`` iterations or more: the result is that of the
-    recursion but for rounding, some 1e-16 times their number.
+    With a Gaussian start the law is Gaussian and these moments are all of it. Where all updates
+    until iteration ``last`` are one object powers are taken over ``LEAP`` iterations or more: the
+    result is that of the recursion but for rounding, some 1e-16 times their number.
     """
-    initial = start[0][None].astype(float), start[1][None].astype(float)
-    if gradient_noise is not None:
-
-        def noisy_step(k: int) -> NoisyStep:
-            """Return the step of iteration k with the errors of its gradients."""
-            step = update.at(k)
-            if step.gradient_gain is None:
-                raise ValueError("noisy gradients need an update with a gradient gain")
-            return NoisyStep(step, step.gradient_gain, gradient_noise, agents, dim)
-
-        return Path(noisy_step, initial, agents, dim)
     same = last >= LEAP and all(update.at(k) is update.at(0) for k in range(last))
-    turn = (0, 1) if same else None
-    return DeterministicPath(stack_updates([update]), initial, agents, dim, turn=turn, leap=LEAP)
-
-
-def build_lossy_path(
-    updates: Sequence[Update],
-    losses: Losses,
-    starts: Sequence[Moments],
-    agents: int,
-    dim: int,
-    mix: np.ndarray | None = None,
-    turn: Turn | None = None,
-    gradient_noise: GradientNoise | None = None,
-) -> RandomPath:
-    """Return the moments of versions on a network with losses, averaged over these.
-
-    updates: with ``arrivals``. starts: moments of each version's state at iteration 0. turn: as
-    ``turn_of_losses`` returns it; repeated steps are then computed once. gradient_noise: covariance
-    of mini-batch errors, of one version; None: full gradients.
-    """
-    size = len(starts[0][0])
-    results = [build_moves(update, losses, size, agents, dim) for update in updates]
-    wide = [
-        (place @ mean + shift, place @ cov @ place.T)
-        for (mean, cov), (_, place, shift) in zip(starts, results, strict=True)
-    ]
-
-    def step_at(k: int) -> Move | NoisyStep:
-        """Return the stacked moves of iteration k."""
-        if gradient_noise is not None:
-            move = results[0][0](k)
-            return NoisyStep(move, move.gain, gradient_noise, agents, dim)
-        return Move.stack_versions([at(k) for at, *_ in results])
-
-    return RandomPath(step_at, stack_versions(wide), agents, dim, mix, turn)
+    args = stack_updates([update]), exact.stack_versions([start]), agents, dim
+    return DeterministicPath(*args, cycle=(0, 1) if same else None, leap=LEAP)
 
 
 def stack_updates(updates: Sequence[Update]) -> Callable[[int], Affine]:
@@ -397,19 +345,13 @@ def stack_updates(updates: Sequence[Update]) -> Callable[[int], Affine]:
         """Return the stacked update of iteration k."""
         now = [update.at(k) for update in updates]
         if not whole or any(map(is_not, now, parts)):
-            parts[:], whole[:] = now, [Affine.stack_versions(now)]
+            parts[:], whole[:] = now, [exact.stack_versions(now)]
         return whole[0]
 
     return at
 
 
-def stack_versions(starts: Sequence[Moments]) -> Moments:
-    """Stack the moments of versions into arrays (versions, ...) of means and covariances."""
-    means, covs = zip(*starts, strict=True)
-    return np.stack(means), np.stack(covs)
-
-
-def turn_of(update: Update) -> Turn | None:
+def find_cycle(update: Update) -> Cycle | None:
     """Return from which iteration on an update repeats, and after how many iterations.
 
     None if it does not. Weights that settle, as those of push-sum do, repeat once they have settled
@@ -423,7 +365,7 @@ def turn_of(update: Update) -> Turn | None:
         )
 
     for begin in (0, 256, 2048):
-        if (period := _period(update.at, are_equal, begin)) is not None:
+        if (period := _find_period(update.at, are_equal, begin)) is not None:
             return begin, period
     return None
 
@@ -437,31 +379,31 @@ def _close(a: np.ndarray, b: np.ndarray) -> bool:
         return bool((np.abs(a - b) < 1e-15 + 1e-12 * np.abs(b)).all())
 
 
-def turn_of_losses(update: Update, losses: Losses) -> Turn | None:
-    """Return the turn (start, period) of updates and probabilities of losses together.
+def find_joint_cycle(update: Update, losses: Losses) -> Cycle | None:
+    """Return the cycle in which updates and probabilities of losses of vectors repeat together.
 
     None if they do not repeat from the first iteration on.
     """
-    own, drawn = turn_of(update), _period(lambda k: losses.chances(k)[0], np.array_equal)
-    return None if own is None or own[0] or drawn is None else (0, math.lcm(drawn, own[1]))
+    cycle, drawn = find_cycle(update), _find_period(lambda k: losses.chances(k)[0], np.array_equal)
+    return None if cycle is None or cycle[0] or drawn is None else (0, math.lcm(drawn, cycle[1]))
 
 
-def _period(
+def _find_period(
     at: Callable[[int], Any], same: Callable[[Any, Any], bool], begin: int = 0
 ) -> int | None:
     """Return the least period of a function of the iteration, from ``begin`` on.
 
     at: the function. same: whether two of its values are equal. None if there is no period up to
-    ``LONGEST_TURN``.
+    ``LONGEST_CYCLE``.
     """
     first = at(begin)
-    for period in range(1, LONGEST_TURN + 1):
+    for period in range(1, LONGEST_CYCLE + 1):
         if not same(first, at(begin + period)):
             continue
-        turn = [at(begin + k) for k in range(period)]
-        for k in range(period, 2 * LONGEST_TURN):
-            before, turn[k % period] = turn[k % period], at(begin + k)
-            if not same(before, turn[k % period]):
+        values = [at(begin + k) for k in range(period)]
+        for k in range(period, 2 * LONGEST_CYCLE):
+            before, values[k % period] = values[k % period], at(begin + k)
+            if not same(before, values[k % period]):
                 break
         else:
             return period

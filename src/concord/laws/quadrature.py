@@ -54,14 +54,8 @@ class Grid(WithMoments):
 
     def cdf(self, axis: int) -> np.ndarray:
         """Return the distribution function of one parameter at the cell edges of its axis."""
-        return self._cdfs[axis]
-
-    @cached_property
-    def _cdfs(self) -> list[np.ndarray]:
-        """The distribution functions of both parameters at the cell edges."""
-        sums = [self.mass.sum(axis=1 - axis) for axis in range(2)]
-        totals = [np.concatenate([[0.0], np.cumsum(each)]) for each in sums]
-        return [total / total[-1] for total in totals]
+        total = np.concatenate([[0.0], np.cumsum(self.mass.sum(axis=1 - axis))])
+        return total / total[-1]
 
     def quantiles(self, levels: np.ndarray) -> np.ndarray:
         """Return quantiles of both parameters, (levels, 2), at levels from 0 to 1."""
@@ -76,27 +70,15 @@ class Grid(WithMoments):
         centered = points - mean
         return mean, np.einsum("mn,mnd,mne->de", mass, centered, centered)
 
-    @cached_property
-    def _cumulative(self) -> np.ndarray:
-        """The cumulative probabilities of the cells in row-major order."""
-        return np.cumsum(self.mass.ravel())
-
     def monomials(self) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and variance of x_1, x_2, x_1^2, x_2^2, both (4,)."""
-        return self._monomials
-
-    @cached_property
-    def _monomials(self) -> tuple[np.ndarray, np.ndarray]:
-        """The mean and variance of x_1, x_2, x_1^2, x_2^2, computed once."""
-        marginals = [self.mass.sum(axis=1 - axis) for axis in range(2)]
-        powers = np.array(
-            [
-                [mass @ center**power for mass, center in zip(marginals, self.centers, strict=True)]
-                for power in (1, 2, 4)
-            ]
+        masses = [self.mass.sum(axis=1 - axis) for axis in range(2)]
+        marginals = list(zip(masses, self.centers, strict=True))
+        first, second, fourth = (
+            np.array([mass @ center**power for mass, center in marginals]) for power in (1, 2, 4)
         )
-        means = powers[:2].ravel()
-        return means, powers[1:].ravel() - means**2
+        means = np.concatenate([first, second])
+        return means, np.concatenate([second, fourth]) - means**2
 
     def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Return ``count`` independent draws, shape (count, 2).
@@ -104,7 +86,7 @@ class Grid(WithMoments):
         A cell is drawn by its probability, then a point of it uniformly: no draw is further than a
         cell from one of the density itself.
         """
-        cumulative = self._cumulative
+        cumulative = np.cumsum(self.mass.ravel())
         u = rng.random(count) * cumulative[-1]
         cell = np.minimum(np.searchsorted(cumulative, u, side="right"), cumulative.size - 1)
         corner = np.stack(np.unravel_index(cell, self.density.shape), axis=1)
@@ -156,7 +138,7 @@ def _shrink_box(
     inside = log > log.max() - DROP
     ends = []
     for axis, points in enumerate(axes):
-        held = np.flatnonzero(inside.any(axis=1 - axis))
-        low, high = max(held[0] - 1, 0), min(held[-1] + 1, points.size - 1)
+        cells = np.flatnonzero(inside.any(axis=1 - axis))
+        low, high = max(cells[0] - 1, 0), min(cells[-1] + 1, points.size - 1)
         ends.append((float(points[low]), float(points[high])))
     return ends[0], ends[1]

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.laws.exact import Affine, Arrivals, Start, Update
+from concord.laws.exact import Affine, LossEffect, Start, Update
 from concord.laws.scripts import (
     LOST,
     SIZES,
@@ -37,7 +37,8 @@ from concord.networks.network import Network
 from concord.problem import CountedProblem, Quadratic
 from concord.sampler import WithReadOut, check_state
 
-KINDS = ("state", "normals", "errors", "heard", "late")  # of numbers that a step is affine in
+# Kinds of numbers that a step is affine in.
+KINDS = ("state", "normals", "errors", "differences", "memory")
 ROUNDING = 1e-10  # of the random chains, relative to what adds up to a number
 LEAST = 1e-13  # relative to what is added and may cancel
 # A step that does the same in these iterations does so in all: 0 is a multiple of every period.
@@ -52,15 +53,15 @@ class NoLaw(ConcordError):
 
 
 class StepMaps(NamedTuple):
-    """A step as affine maps, one for each outcome of its random choices.
+    """A step as affine maps.
 
-    probability: of each outcome, (outcomes,). updates: the map of each outcome. arrivals: effect of
-    losses; None where every vector arrives.
+    choices: the map of each outcome of its random choices. update: that of the first outcome.
+    loss_effect: effect of losses; None where every vector arrives.
     """
 
-    probability: np.ndarray
-    updates: list[Affine]
-    arrivals: Arrivals | None
+    choices: Choices
+    update: Affine
+    loss_effect: LossEffect | None
 
 
 class StepReader:
@@ -139,36 +140,8 @@ class StepReader:
         if self.chooses:
             raise self._refuse("it draws more than noise")
 
-        def arrivals(k: int) -> Arrivals:
-            """Return the effect of losses in iteration k."""
-            reading = self.read_step(k).arrivals
-            assert reading is not None
-            return reading
-
-        lossless = self.network.is_lossless
-        return Update(
-            lambda k: self.read_step(k).updates[0], self.start, None if lossless else arrivals
-        )
-
-    def choices(self) -> Callable[[int], Choices]:
-        """Return a function from the iteration to the updates among which its step chooses.
-
-        It returns the same object for iterations with the same step.
-        """
-        last: list[tuple[StepMaps, Choices]] = []
-
-        def choices_at(k: int) -> Choices:
-            """Return the updates among which iteration k chooses."""
-            reading = self.read_step(k)
-            if not last or last[0][0] is not reading:
-                parts = (
-                    np.array([getattr(update, part) for update in reading.updates])
-                    for part in ("matrix", "offset", "noise")
-                )
-                last[:] = [(reading, Choices(reading.probability, *parts))]
-            return last[0][1]
-
-        return choices_at
+        lossy: Any = None if self.network.is_lossless else lambda k: self.read_step(k).loss_effect
+        return Update(lambda k: self.read_step(k).update, self.start, lossy)
 
     def _refuse(self, why: str) -> NoLaw:
         """Return the error that the sampler has no exact law, and why."""
@@ -289,7 +262,8 @@ class StepReader:
             if last == MOST_STEPS:
                 raise UnreadableStep(f"its state still changes after {MOST_STEPS} steps")
             after = self._probe(last).after
-            if all(_close(part, after[name]) for name, part in self._history[last].items()):
+            before = self._history[last]
+            if all(np.allclose(after[n], part, rtol=1e-15, atol=0) for n, part in before.items()):
                 self._settled = True
             else:
                 self._history.append(after)
@@ -332,23 +306,24 @@ class StepReader:
             lambda script: self._step(k, script), before, self._shift
         )
         ends = np.cumsum([probe.count(kind) for kind in KINDS])
-        size = int(ends[0])
-        updates = []
-        for matrix, offset in zip(matrices, offsets, strict=True):
-            state, normals, errors, heard, late = np.split(matrix, ends[:-1])
-            kicks = normals[:, :size]
-            gain = np.ascontiguousarray(errors[:, :size].T) if self._batches else None
-            own = np.ascontiguousarray(state[:, :size].T)
-            updates.append(Affine(own, offset[:size], kicks.T @ kicks, gain))
+        size, matrices = int(ends[0]), matrices.swapaxes(1, 2)
+        lead = np.ascontiguousarray(matrices[:, :size, :size])
+        state, normals, errors, differences, memory = np.split(matrices, ends[:-1], axis=2)
+        kicks, gain = normals[:, :size], None
+        if self._batches:
+            gain = np.ascontiguousarray(errors[:, :size])
+        noise = kicks @ kicks.swapaxes(1, 2)
+        choices = Choices(probability, lead, offsets[:, :size], noise, gain)
+        update = Affine(lead[0], offsets[0, :size], noise[0], None if gain is None else gain[0])
         if self.network.is_lossless:
-            return probe, StepMaps(probability, updates, None)
-        if len(updates) > 1:
+            return probe, StepMaps(choices, update, None)
+        if len(probability) > 1:
             raise UnreadableStep(LOST + "it draws more than noise")
-        if heard[:, size:].any():
+        if differences[0, size:].any():
             raise UnreadableStep(LOST + "what it sends depends on what it hears in the same step")
-        sent = state[:, size:].T, offset[size:]
-        arrivals = Arrivals(heard[:, :size].T, *sent, normals.T, late.T, errors.T)
-        return probe, StepMaps(probability, updates, arrivals)
+        sent = state[0, size:], offsets[0, size:]
+        loss_effect = LossEffect(differences[0, :size], *sent, normals[0], memory[0], errors[0])
+        return probe, StepMaps(choices, update, loss_effect)
 
 
 def _solve(
@@ -381,9 +356,9 @@ def _solve(
     for first in range(0, len(outcomes), several):
         some = outcomes[first : first + several]
         rows = np.concatenate([inputs, np.tile(chains, (len(some), 1))])
-        given = {kind: rows[:, a:b] for kind, a, b in zip(KINDS, ends, ends[1:], strict=False)}
+        prescribed = {kind: rows[:, a:b] for kind, a, b in zip(KINDS, ends, ends[1:], strict=False)}
         choices = np.concatenate([chosen, np.repeat(some, len(chains), axis=0)])
-        script = Script(len(rows), given, choices)
+        script = Script(len(rows), prescribed, choices)
         outputs = call(script)
         probe = before.repeat(outputs[: len(inputs)], script)
         outputs = outputs[len(inputs) :].reshape(len(some), len(chains), -1)
@@ -394,17 +369,10 @@ def _solve(
         which = which * len(p) + number
     for case in np.unique(which):
         of_case, matrix, offset = which == case, matrices[case], offsets[case]
-        own = inputs[of_case]
-        size = (np.abs(own) @ np.abs(matrix) + np.abs(offset)).max(axis=1, initial=0.0)
-        error = np.abs(own @ matrix + offset - probe.results[of_case])
+        case_inputs = inputs[of_case]
+        size = (np.abs(case_inputs) @ np.abs(matrix) + np.abs(offset)).max(axis=1, initial=0.0)
+        error = np.abs(case_inputs @ matrix + offset - probe.results[of_case])
         if not (error <= ROUNDING * size[:, None] + LEAST * added).all():
             raise UnreadableStep("its step is not affine")
     chance = np.array([np.prod(p) for p in product(*probe.chances)])
     return probe, chance, matrices, offsets
-
-
-def _close(before: np.ndarray, after: np.ndarray) -> bool:
-    """Return whether two values of a field are equal but for rounding."""
-    if np.array_equal(before, after):
-        return True
-    return bool((np.abs(1.0 * after - before) <= 1e-15 * np.abs(before)).all())

@@ -30,22 +30,22 @@ class UnreadableStep(Exception):
 class Script:
     """A stand-in for a random generator, from which a step takes all numbers it does not compute.
 
-    given: prescribed numbers by kinds, (chains, ...); None: random numbers of sizes ``SIZES``,
+    numbers: prescribed numbers by kinds, (chains, ...); None: random numbers of sizes ``SIZES``,
     which are stored in ``inputs``. outcomes: prescribed outcomes of choices, (chains, choices).
     inputs: the random numbers of each kind so far. outcomes, chances: outcomes and probabilities of
     the choices so far. after: fields of the state after the step that are the same for all chains.
     """
 
     def __init__(
-        self, chains: int, given: dict[str, np.ndarray] | None = None, outcomes: Any = None
+        self, chains: int, numbers: dict[str, np.ndarray] | None = None, outcomes: Any = None
     ) -> None:
-        self.chains, self._given, self._prescribed = chains, given, outcomes
+        self.chains, self._numbers, self._prescribed = chains, numbers, outcomes
         self.inputs: dict[str, list[np.ndarray]] = {}
         self.outcomes: list[np.ndarray] = []
         self.chances: list[np.ndarray] = []
         self.results = np.empty((chains, 0))
         self.after: dict[str, np.ndarray] = {}
-        self._rng = np.random.default_rng(0) if given is None else None
+        self._rng = np.random.default_rng(0) if numbers is None else None
         self._sizes = np.resize(SIZES, chains)[:, None]
         self.begun: dict[str, int] = {}
 
@@ -57,8 +57,8 @@ class Script:
             return numbers
         begin = self.begun.get(kind, 0)
         self.begun[kind] = begin + count
-        assert self._given is not None
-        numbers = self._given[kind][:, begin : begin + count]
+        assert self._numbers is not None
+        numbers = self._numbers[kind][:, begin : begin + count]
         if numbers.shape[1] != count:
             raise UnreadableStep("how much it draws depends on where it is")
         return numbers
@@ -73,8 +73,8 @@ class Script:
         script: what prescribed these chains' numbers, among others, to the step that gave them.
         Raises ``UnreadableStep`` if that step made other choices, or took fewer numbers.
         """
-        taken = {kind: self.count(kind) for kind in self.inputs}
-        if script.begun != taken or [*map(len, script.chances)] != [*map(len, self.chances)]:
+        counts = {kind: self.count(kind) for kind in self.inputs}
+        if script.begun != counts or [*map(len, script.chances)] != [*map(len, self.chances)]:
             raise UnreadableStep("how much it draws depends on the iteration")
         again = copy(self)
         again.results, again.chances = results, script.chances
@@ -142,10 +142,9 @@ class ScriptedProblem(MiniBatches):
         self, problem: Any, batches: Batches, script: Script, x: np.ndarray | None
     ) -> None:
         self.problem, self._script, self._x = problem, script, x
-        how = batches.batch_scale, batches.batch_pool
         self._mean = problem.gram, problem.shift
-        if how != ("data", "all"):
-            self._mean = problem.batch_mean(batches.batch_size, *how)
+        if (batches.batch_scale, batches.batch_pool) != ("data", "all"):
+            self._mean = problem.batch_mean(batches)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the mean mini-batch gradients at x plus scripted errors."""
@@ -215,10 +214,10 @@ class ScriptedNetwork(Network):
         assert self.script is not None
         count = len(self.graph.senders) * self.dim
         for lane in self.lanes:
-            lane.beyond = self.script.take("heard", count)
+            lane.beyond = self.script.take("differences", count)
         if self.conditions.on_loss == "reuse_last":
             first = self.lanes[0]
-            first.latest = first.spread(first.first, self.script.take("late", count))
+            first.latest = first.spread(first.first, self.script.take("memory", count))
 
     def check_sent(self) -> None:
         """Refuse a step that does not send a vector on every open lane."""

@@ -20,10 +20,9 @@ first and second moments has powers, which lead over many of them: with :math:`M
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -54,28 +53,18 @@ class Choices:
 
     probability: p_c, shape (choices,).
     matrix, offset, noise: A_c, b_c and Q_c, shapes (..., choices, S, S), (..., choices, S) and
-    (..., choices, S, S). Versions of a sampler may stand on the first axis.
+    (..., choices, S, S). Versions of a sampler, which have the same probabilities, may stand on the
+    first axis.
+    gradient_gain: G_c of mini-batches (``exact.Affine``), (choices, S, agents * dim), or None.
     """
+
+    STACKED: ClassVar = ("matrix", "offset", "noise")
 
     probability: np.ndarray
     matrix: np.ndarray
     offset: np.ndarray
     noise: np.ndarray
-
-    @classmethod
-    def stack_versions(cls, versions: Sequence[Choices]) -> Choices:
-        """Stack the choices of versions, which have the same probabilities, on a new first axis."""
-        parts = (
-            np.stack([getattr(v, name) for v in versions]) for name in ("matrix", "offset", "noise")
-        )
-        return cls(versions[0].probability, *parts)
-
-    def equals(self, other: Choices) -> bool:
-        """Return whether another step has the same updates with the same probabilities."""
-        return all(
-            np.array_equal(getattr(self, field.name), getattr(other, field.name))
-            for field in fields(self)
-        )
+    gradient_gain: np.ndarray | None = None
 
     @cached_property
     def lead(self) -> np.ndarray:

@@ -9,7 +9,7 @@ two moments is a lower bound of W2 (Gelbrich).
 """
 
 import math
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
@@ -37,22 +37,15 @@ def w2(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> np.ndarray:
         return np.where(np.isfinite(total), np.sqrt(np.maximum(total, 0.0)), np.inf)
 
 
-class WithMonomials(Protocol):
-    """A law that states the moments of coordinates and of their squares."""
-
-    def monomials(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean and variance of x_1, ..., x_dim, x_1^2, ..., x_dim^2, both (2 dim,)."""
-
-
-def bias2(mean: np.ndarray, cov: np.ndarray, target: WithMonomials) -> np.ndarray:
+def bias2(mean: np.ndarray, cov: np.ndarray, target: Any) -> np.ndarray:
     """Return max over f in x_j, x_j^2 of (E f - E_target f)^2 / Var_target f.
 
-    Parameters and shapes are those of ``w2``; E is that of any law with these moments, and the
-    target need not be Gaussian.
+    Parameters and shapes are those of ``w2``; E is that of any law with these moments. target: a
+    ``Gaussian``, or another law with the method ``monomials``.
     """
-    wanted, variances = target.monomials()
+    means, variances = target.monomials()
     with np.errstate(all="ignore"):
-        squares = (monomials(mean, cov)[0] - wanted) ** 2 / variances
+        squares = (monomials(mean, cov)[0] - means) ** 2 / variances
     return np.nan_to_num(squares, nan=np.inf, posinf=np.inf).max(axis=-1)
 
 

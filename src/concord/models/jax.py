@@ -35,9 +35,9 @@ class CompiledModel(Model):
                 'jax.config.update("jax_enable_x64", True) first'
             )
         agent_rows = shards_of(split.rows, split.labels, *how)
-        self._split, agents, (index, own) = split, len(agent_rows), pad_rows(agent_rows)
+        self._split, agents, (index, mask) = split, len(agent_rows), pad_rows(agent_rows)
         counts = np.array([float(len(rows)) for rows in agent_rows])
-        weights = own.astype(float)
+        weights = mask.astype(float)
 
         def value(x: Any, rows: Any, weight: Any) -> Any:
             """Return one agent's potential at x (dim,); weight is zero on padding rows."""
@@ -68,14 +68,14 @@ class CompiledModel(Model):
 
             return _minimize_by_newton(goal, x)
 
-        def everywhere(function: Any, arrays: int, *own: Array) -> Any:
+        def everywhere(function: Any, arrays: int, *by_agent: Array) -> Any:
             """Return a function, compiled over chains and agents, of one chain and agent.
 
-            arrays: how many of its arguments differ by chain. own: arguments that differ by agent
-            alone.
+            arrays: how many of its arguments differ by chain. by_agent: arguments that differ by
+            agent alone.
             """
-            axes = (0,) * arrays + (None,) * len(own)
-            mapped = jax.jit(lambda *x: jax.vmap(jax.vmap(function), in_axes=axes)(*x, *own))
+            axes = (0,) * arrays + (None,) * len(by_agent)
+            mapped = jax.jit(lambda *x: jax.vmap(jax.vmap(function), in_axes=axes)(*x, *by_agent))
             return lambda *x: np.asarray(mapped(*x))
 
         self._products = everywhere(product, 2, index, weights)
@@ -99,8 +99,8 @@ class CompiledModel(Model):
 
     def constrain(self, x: Array) -> dict[str, Array]:
         """Return the model's own parameters by name at positions (..., dim)."""
-        found = self._forward(self.position(x).reshape(-1, self.dim)).items()
-        return {n: np.asarray(of).reshape(*x.shape[:-1], *of.shape[1:]) for n, of in found}
+        values = self._forward(self.position(x).reshape(-1, self.dim)).items()
+        return {n: np.asarray(of).reshape(*x.shape[:-1], *of.shape[1:]) for n, of in values}
 
     def unconstrain(self, draws: Mapping[str, Array]) -> Array:
         """Return the unconstrained positions of draws of the model's own parameters."""
@@ -135,7 +135,7 @@ class CompiledModel(Model):
         lost = ~np.isfinite(start + linear).all(axis=-1)
         b, guess = np.zeros((2, len(linear), self.agents, self.dim))
         b[:, agents], guess[:, agents] = (
-            np.where(lost[..., None], 0.0, given) for given in (linear, start)
+            np.where(lost[..., None], 0.0, array) for array in (linear, start)
         )
         x, cost = (np.array(of)[:, agents] for of in self._minimize(guess, b, curvature))
         x[lost] = np.nan
@@ -157,12 +157,12 @@ def _minimize_by_newton(goal: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
         slope, (sizes, axes) = jax.grad(goal)(x), jnp.linalg.eigh(jax.hessian(goal)(x))
         sizes = jnp.maximum(jnp.abs(sizes), 1e-12 * jnp.abs(sizes).max())
         move = -axes @ ((axes.T @ slope) / sizes)
-        tried = jax.vmap(lambda length: goal(x + length * move))(lengths)
-        tried = jnp.where(jnp.isnan(tried), jnp.inf, tried)
-        best = jnp.argmin(tried)
-        near = -(slope @ move) <= 1e-9 * (1 + jnp.abs(at))  # where only rounding moves the value
-        length = jnp.where(near, 1.0, lengths[best])
-        done = (-(slope @ move) <= 1e-20 * (1 + jnp.abs(at))) | (~near & ~(tried[best] < at))
+        values = jax.vmap(lambda length: goal(x + length * move))(lengths)
+        values = jnp.where(jnp.isnan(values), jnp.inf, values)
+        best = jnp.argmin(values)
+        is_close = -(slope @ move) <= 1e-9 * (1 + jnp.abs(at))  # only rounding moves the value
+        length = jnp.where(is_close, 1.0, lengths[best])
+        done = (-(slope @ move) <= 1e-20 * (1 + jnp.abs(at))) | (~is_close & ~(values[best] < at))
         moved = jnp.where(done, x, x + length * move)
         return moved, goal(moved), done, k + 1
 

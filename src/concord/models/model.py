@@ -83,12 +83,12 @@ class Split:
 
         rows: the rows whose values are taken of latents with rows; None: all rows.
         """
-        found, end = {}, 0
+        values, end = {}, 0
         for name, shape, axis in self.latents:
             begin, end = end, end + int(np.prod(shape))
             piece = x[begin:end].reshape(shape)
-            found[name] = piece if axis is None or rows is None else piece.take(rows, axis=axis)
-        return found
+            values[name] = piece if axis is None or rows is None else piece.take(rows, axis=axis)
+        return values
 
     def observe(self, name: str, values: Array, owned: bool) -> None:
         """Store an observed variable's values as labels if they are integers of rows.
@@ -101,13 +101,14 @@ class Split:
             self.labels = values
 
 
-def discrete(name: str, summed: str) -> ConcordError:
-    """Return the error that a discrete latent has no gradient.
+def no_gradient_of(latent: str, use_instead: str) -> ConcordError:
+    """Return the error that a latent, of this name, is discrete and has no gradient.
 
-    summed: a distribution of the library that sums such a latent out.
+    use_instead: a distribution of the library that sums such a latent out.
     """
     return ConcordError(
-        f"model: {name} is a discrete latent, which has no gradient; sum it out, as {summed} does"
+        f"model: {latent} is a discrete latent, which has no gradient; sum it out, as "
+        f"{use_instead} does"
     )
 
 
@@ -142,7 +143,7 @@ class Model(Problem):
             dim=dim,
             potential=lambda x: self._value(self.position(x)),
         )
-        self._check_sum(joint, likely)
+        self._check_potentials_sum(joint, likely)
         self.center, self.root = self._read_coordinates(coordinates)
         self._plain = isinstance(coordinates, str) and coordinates == "unconstrained"
         if reference is not None:
@@ -170,11 +171,14 @@ class Model(Problem):
         slope = gradient(self.position(x), *more)
         return slope if self._plain else slope @ self.root
 
-    def _check_sum(self, joint_at: Callable[[Array], Array], likely: str) -> None:
-        """Raise a ConcordError if the potentials do not add up to the model's joint density."""
+    def _check_potentials_sum(self, log_joint: Callable[[Array], Array], likely_cause: str) -> None:
+        """Raise a ConcordError if the potentials do not add up to minus the log joint density.
+
+        log_joint: of points (points, dim). likely_cause: the end of the message.
+        """
         rng = np.random.default_rng(0)
         x = self._start + SPREAD * rng.standard_normal((POINTS, self.dim))
-        joint = joint_at(x)
+        joint = log_joint(x)
         try:
             parts = -self._value(np.repeat(x[:, None], self.agents, axis=1)).sum(axis=1)
         except (TypeError, ValueError) as error:  # of shapes
@@ -194,7 +198,7 @@ class Model(Problem):
             raise ConcordError(
                 f"model: the potentials of {self.agents} agents add up to another log density than "
                 f"the model's (relative difference {off.max():.1g}, at most {TOLERANCE:g}); "
-                f"{likely}"
+                f"{likely_cause}"
             )
 
     def _read_coordinates(self, coordinates: Any) -> tuple[Array, Array]:
@@ -202,8 +206,8 @@ class Model(Problem):
         if isinstance(coordinates, str) and coordinates == "unconstrained":
             return self.center, self.root
         if isinstance(coordinates, str) and coordinates == "laplace":
-            found = fit(self, self._start)
-            return found.mean, np.linalg.cholesky(found.cov)
+            normal_fit = fit(self, self._start)
+            return normal_fit.mean, np.linalg.cholesky(normal_fit.cov)
         if not isinstance(coordinates, (tuple, list)) or len(coordinates) != 2:
             raise ConcordError(
                 f"coordinates: {short(coordinates)} is not known; use 'unconstrained', 'laplace' "
@@ -261,20 +265,20 @@ def shards_of(
         count = build(Count, agents, "agents")
         rng = streams.generator(streams.seed_of(seed), "partition")
         return choose_partition(partition).split(rows if labels is None else labels, count, rng)
-    found = [np.asarray(shard) for shard in shards]
-    for number, shard in enumerate(found):
+    arrays = [np.asarray(shard) for shard in shards]
+    for number, shard in enumerate(arrays):
         check_masks(shards[number], f"shards[{number}]")
         if shard.ndim != 1 or (shard.size and shard.dtype.kind not in "iu"):
             raise ConcordError(f"shards[{number}]: {short(shard)} is no array of row numbers")
-    all_rows = np.concatenate(found) if found else np.zeros(0)
+    all_rows = np.concatenate(arrays) if arrays else np.zeros(0)
     if not np.array_equal(np.sort(all_rows), np.arange(rows)):
         raise ConcordError(
             f"shards: they hold {len(all_rows)} rows, {len(np.unique(all_rows))} of them "
             f"different, and the model has {rows}; give each row to one agent"
         )
-    if agents is not None and agents != len(found):
-        raise ConcordError(f"agents: {agents} do not have {len(found)} shards; leave agents out")
-    return [shard.astype(np.intp) for shard in found]
+    if agents is not None and agents != len(arrays):
+        raise ConcordError(f"agents: {agents} do not have {len(arrays)} shards; leave agents out")
+    return [shard.astype(np.intp) for shard in arrays]
 
 
 def install_hint(library: str) -> str | None:
@@ -358,19 +362,20 @@ def from_shards(
     >>> concord.from_shards(build, [[0, 1], [2]], dim=1).agents
     2
     """
-    held = shards_of(sum(map(len, shards)), None, None, shards, None, 1)
-    own, empty = [build(rows) for rows in held], build(np.zeros(0, dtype=np.intp))
-    whole = build(np.sort(np.concatenate(held)))
-    share = 1 - 1 / len(held)
+    agent_rows = shards_of(sum(map(len, shards)), None, None, shards, None, 1)
+    own_densities = [build(rows) for rows in agent_rows]
+    empty = build(np.zeros(0, dtype=np.intp))
+    whole = build(np.sort(np.concatenate(agent_rows)))
+    share = 1 - 1 / len(agent_rows)
 
     def at(x: Array, which: int) -> Array:
         """Return the values (which = 0) or the gradients (1) of all potentials at x."""
-        densities = zip(own, x.swapaxes(0, 1), strict=True)
+        densities = zip(own_densities, x.swapaxes(0, 1), strict=True)
         both = [share * np.asarray(empty(xi)[which]) - f(xi)[which] for f, xi in densities]
         return np.stack(both, axis=1)
 
     return Model(
-        np.array([len(rows) for rows in held]),
+        np.array([len(rows) for rows in agent_rows]),
         np.zeros(dim),
         lambda x: at(x, 0),
         lambda x: at(x, 1),

@@ -13,7 +13,7 @@ import numpy as np
 from concord import streams
 from concord.errors import ConcordError
 from concord.models.jax import CompiledModel, sum_over_other_axes
-from concord.models.model import Latent, Split, discrete, install_hint, require_library
+from concord.models.model import Latent, Split, install_hint, no_gradient_of, require_library
 
 if install_hint("NumPyro") is None:  # else ``require_library`` says what to install
     import jax
@@ -130,8 +130,8 @@ class _NumPyro(Split):
 
     def _plate_dimension(self, site: Any) -> int | None:
         """Return the batch dimension of a site that the plate of rows takes. None outside of it."""
-        found = [frame.dim for frame in site["cond_indep_stack"] if frame.name == self.over]
-        return found[0] if found else None
+        dims = [frame.dim for frame in site["cond_indep_stack"] if frame.name == self.over]
+        return dims[0] if dims else None
 
     def _add_site(self, name: str, site: Any) -> None:
         """Add a site to the latents, or check it if it is observed."""
@@ -145,30 +145,30 @@ class _NumPyro(Split):
             self.observe(name, np.asarray(site["value"]), owned=frame is not None)
             return
         if getattr(law.support, "is_discrete", False):
-            raise discrete(name, "MixtureSameFamily")
+            raise no_gradient_of(name, "MixtureSameFamily")
         transform = biject_to(law.support)
         axis = None if frame is None else frame - transform.domain.event_dim
         self.latents.append(Latent(name, np.shape(transform.inv(site["value"])), axis))
 
     def terms(self, x: Any, rows: Any) -> tuple[Any, Any]:
         """Return the log density of the given rows, (rows,), and of all else, at x (dim,)."""
-        given, jacobians = self.pieces(x, rows), {}
+        values, jacobians = self.pieces(x, rows), {}
 
         def fill(site: Any) -> Any:
             """Return a latent's value at a site, and store the Jacobian of its transform."""
             name = site["name"]
-            if name not in given:
+            if name not in values:
                 return None
             transform = biject_to(site["fn"].support)
-            value = transform(given[name])
-            jacobians[name] = transform.log_abs_det_jacobian(given[name], value)
+            value = transform(values[name])
+            jacobians[name] = transform.log_abs_det_jacobian(values[name], value)
             return value
 
         pairs = zip(self.leaves, self.split, strict=True)
         leaves = [jnp.asarray(leaf)[rows] if split else leaf for leaf, split in pairs]
         args, kwargs = tree_util.tree_unflatten(self.tree, leaves)
         filled = handlers.seed(handlers.substitute(self.model, substitute_fn=fill), 0)
-        own, shared = jnp.zeros(len(rows)), jnp.zeros(())
+        row_terms, shared = jnp.zeros(len(rows)), jnp.zeros(())
         for name, site in handlers.trace(filled).get_trace(*args, **kwargs).items():
             if site["type"] != "sample":
                 continue
@@ -178,16 +178,16 @@ class _NumPyro(Split):
             if frame is None:
                 shared = shared + log.sum()
             else:
-                own = own + sum_over_other_axes(name, log, frame, rows)
-        return own, shared
+                row_terms = row_terms + sum_over_other_axes(name, log, frame, rows)
+        return row_terms, shared
 
     def constrain(self, x: Any) -> dict[str, Any]:
         """Return latents and deterministic sites at x (dim,), by name."""
-        given = self.model, self.args, self.kwargs, self.pieces(x)
-        found: dict[str, Any] = constrain_fn(*given, return_deterministic=True)
-        return found
+        arguments = self.model, self.args, self.kwargs, self.pieces(x)
+        sites: dict[str, Any] = constrain_fn(*arguments, return_deterministic=True)
+        return sites
 
     def unconstrain(self, draw: dict[str, Any]) -> Any:
         """Return the unconstrained latents of a draw, (dim,)."""
-        found = unconstrain_fn(self.model, self.args, self.kwargs, draw)
-        return jnp.concatenate([jnp.ravel(found[latent.name]) for latent in self.latents])
+        values = unconstrain_fn(self.model, self.args, self.kwargs, draw)
+        return jnp.concatenate([jnp.ravel(values[latent.name]) for latent in self.latents])

@@ -12,7 +12,7 @@ import numpy as np
 from concord import streams
 from concord.errors import ConcordError, short
 from concord.models.jax import CompiledModel, sum_over_other_axes
-from concord.models.model import Latent, Split, discrete, install_hint, require_library
+from concord.models.model import Latent, Split, install_hint, no_gradient_of, require_library
 
 if install_hint("PyMC") is None:  # else ``require_library`` says what to install
     import jax.numpy as jnp
@@ -102,9 +102,9 @@ class _PyMC(Split):
         if not isinstance(model, pymc.Model):
             raise ConcordError(f"model: {short(model)} is no pymc.Model; give one")
         if over not in model.dim_lengths:
-            known = ", ".join(model.dim_lengths) or "none"
+            dims = ", ".join(model.dim_lengths) or "none"
             raise ConcordError(
-                f"over: the model has no dimension {over!r} (it has: {known}); name its rows, "
+                f"over: the model has no dimension {over!r} (it has: {dims}); name its rows, "
                 f"pymc.Model(coords={{{over!r}: ...}}), and give observed variables dims={over!r}"
             )
         self.model, self.over = model, over
@@ -112,7 +112,7 @@ class _PyMC(Split):
         self.values = [model.rvs_to_values[variable] for variable in model.free_RVs]
         for variable, value in zip(model.free_RVs, self.values, strict=True):
             if value.type.dtype.startswith(("int", "uint", "bool")):
-                raise discrete(variable.name, "pymc.Mixture")
+                raise no_gradient_of(variable.name, "pymc.Mixture")
         point = model.initial_point()
         first = [np.asarray(point[value.name], dtype=float) for value in self.values]
         self.start = np.concatenate([value.ravel() for value in first])
@@ -135,10 +135,10 @@ class _PyMC(Split):
                 f"model: {name} has total_size, which scales its rows; leave it out: samplers draw "
                 "mini-batches themselves (batch_size)"
             )
-        own = name.removesuffix("_observed")
-        if any(latent.name == f"{own}_unobserved" for latent in self.latents):
+        base = name.removesuffix("_observed")
+        if any(latent.name == f"{base}_unobserved" for latent in self.latents):
             raise ConcordError(
-                f"model: {own} has missing values; leave these rows out, or make each a parameter "
+                f"model: {base} has missing values; leave these rows out, or make each a parameter "
                 "of the model"
             )
         if place is None:
@@ -192,8 +192,8 @@ class _PyMC(Split):
         ]
         self.of_rows = _jax_function([*self.values, *data, *observed], of_rows)
         self.of_all = _jax_function(self.values, rest)
-        wanted = {v.name for v in (*free, *model.deterministics)}
-        quantities = {v.name: v for v in model.unobserved_value_vars if v.name in wanted}
+        names_shown = {v.name for v in (*free, *model.deterministics)}
+        quantities = {v.name: v for v in model.unobserved_value_vars if v.name in names_shown}
         self.quantities, self.forward = (
             list(quantities),
             _jax_function(self.values, list(quantities.values())),
@@ -210,8 +210,8 @@ class _PyMC(Split):
         data = (jnp.asarray(values).take(rows, axis=axis) for values, axis in self.data)
         terms = self.of_rows(*self.pieces(x, rows).values(), *data)
         each = zip(terms, self.own, strict=True)
-        own = (sum_over_other_axes(name, term, axis, rows) for term, (name, axis) in each)
-        return sum(own, jnp.zeros(len(rows))), rest
+        row_sums = (sum_over_other_axes(name, term, axis, rows) for term, (name, axis) in each)
+        return sum(row_sums, jnp.zeros(len(rows))), rest
 
     def constrain(self, x: Any) -> dict[str, Any]:
         """Return parameters and deterministics at x (dim,), by name."""
@@ -229,8 +229,8 @@ def _jax_function(inputs: list[Any], outputs: list[Any]) -> Callable[..., Any]:
         return lambda *values: ()
     fresh = [TensorType(v.type.dtype, (None,) * v.type.ndim)() for v in inputs]
     rebuilt = _rebuild_graph(outputs, dict(zip(inputs, fresh, strict=True)))
-    found: Callable[..., Any] = get_jaxified_graph(inputs=fresh, outputs=rebuilt)
-    return found
+    compiled: Callable[..., Any] = get_jaxified_graph(inputs=fresh, outputs=rebuilt)
+    return compiled
 
 
 def _rebuild_graph(outputs: list[Any], replaced: dict[Any, Any]) -> list[Any]:

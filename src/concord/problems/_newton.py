@@ -7,8 +7,8 @@ The objective is strongly convex, and a step along the Newton direction is halve
 gradient's norm falls; that converges from any start, on separable data too. With a good start
 almost all problems converge in a few full steps, which are computed for all problems together. The
 others continue alone; if they are many they start again from 0, where the loss has curvature: far
-from the decision boundary it has none. Where features are so large that rounding keeps the gradient
-above the tolerance, the smallest gradient that can be reached is accepted.
+from the decision boundary it has none. The gradient's norm is at the end below 1e-10, or below its
+rounding error where features or b are so large that this is more.
 
 Price: a gradient for every trial point, and 2 dim gradients for every direction: its Hessian takes
 dim products with vectors, of two gradients each.
@@ -34,18 +34,20 @@ class Data(NamedTuple):
     log(1 + exp(signed^T x)). Padding is zero.
 
     signed: (A, points, dim); transposed: (A, dim, points); products: the entries of X X^T,
-    (A, points, dim^2).
+    (A, points, dim^2); sizes: the sum of the lengths of the features, (A,).
     """
 
     signed: np.ndarray
     transposed: np.ndarray
     products: np.ndarray
+    sizes: np.ndarray
 
     @classmethod
     def from_signed(cls, signed: np.ndarray) -> Data:
         """Return the arrays that the steps need, computed from signed features (A, points, dim)."""
         products = (signed[..., :, None] * signed[..., None, :]).reshape(*signed.shape[:2], -1)
-        return cls(signed, np.ascontiguousarray(signed.swapaxes(1, 2)), products)
+        sizes = np.linalg.norm(signed, axis=-1).sum(axis=-1)
+        return cls(signed, np.ascontiguousarray(signed.swapaxes(1, 2)), products, sizes)
 
     def part(self, index: Any) -> Data:
         """Return the data of the agents that ``index`` selects."""
@@ -59,24 +61,23 @@ def minimize(
 
     curvature: c, positive, (A,). linear: b, (A, chains, dim). start: a guess, of the same shape.
 
-    The gradient's norm is at most ``TOLERANCE``, or the norm that rounding leaves where the terms
-    of the gradient are very large. Where ``linear`` is not finite the minimizer is nan (the chain
-    has diverged). A ConcordError if a gradient stays larger.
+    Where ``linear`` is not finite the minimizer is nan (the chain has diverged). A ConcordError if
+    a problem does not converge.
     """
     lost = ~np.isfinite(linear).all(axis=-1)
     b = np.where(lost[..., None], 0.0, linear)
     guess = np.where(lost[..., None] | ~np.isfinite(start).all(axis=-1, keepdims=True), 0.0, start)
     few = guess.shape[0] * guess.shape[1] // 16
+    limit = np.maximum(TOLERANCE, ROUNDING * (data.sizes[:, None] + np.linalg.norm(b, axis=-1)))
     with np.errstate(over="ignore"):
-        x, spent, left = _take_newton_steps(data, curvature, b, guess, 12, few)
+        x, spent, left = _take_newton_steps(data, curvature, b, guess, limit, 12, few)
         if left.any():  # one problem each: (K, points, dim), (K,), (K, 1, dim)
-            agent, chain = np.nonzero(left)
-            alone = x[agent, chain][:, None] * (len(agent) <= few)
-            problems = data.part(agent), curvature[agent], b[agent, chain][:, None]
-            alone, more, still = _take_newton_steps(*problems, alone, 300, to_rounding=True)
-            x[agent, chain] = alone[:, 0]
-            spent[agent, chain] += more[:, 0]
-            left[agent, chain] = still[:, 0]
+            at = agent, _ = np.nonzero(left)
+            start = x[at][:, None] * (len(agent) <= few)
+            parts = data.part(agent), curvature[agent], b[at][:, None], start, limit[at][:, None]
+            alone, more, still = _take_newton_steps(*parts, 300)
+            x[at], left[at] = alone[:, 0], still[:, 0]
+            spent[at] += more[:, 0]
     if left.any():
         raise ConcordError(
             f"the proximal step did not converge for {int(left.sum())} of {left.size} problems: "
@@ -91,17 +92,16 @@ def _take_newton_steps(
     curvature: np.ndarray,
     b: np.ndarray,
     x: np.ndarray,
+    limit: np.ndarray,
     steps: int,
     few: int = 0,
-    to_rounding: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Take damped Newton steps on the module's objective for A agents with m problems each.
 
     data: the signed features. curvature: c, (A,). b, x: the linear term and the first points,
-    (A, m, dim). Returns the last points, the gradients that each problem cost, and a mask of the
-    problems not converged, both (A, m). Ends after ``steps`` steps, or when at most ``few``
-    have not. With ``to_rounding`` a problem whose gradient can fall no further because of rounding
-    counts as converged.
+    (A, m, dim). limit: the gradient's norm at which a problem has converged, (A, m). Returns the
+    last points, the gradients that each problem cost, and a mask of the problems not converged,
+    both (A, m). Ends after ``steps`` steps, or when at most ``few`` have not.
     """
     c = curvature[:, None, None]
 
@@ -116,7 +116,7 @@ def _take_newton_steps(
     shares, gradient, norm = evaluate(x)
     price, again = 1, np.zeros(norm.shape, dtype=np.int64)  # of all so far; of what was halved
     spent = np.ones_like(again)
-    active, stuck = norm > TOLERANCE, np.zeros(norm.shape, dtype=bool)
+    active = norm > limit
     for _ in range(steps):
         if np.count_nonzero(active) <= few:
             break
@@ -133,38 +133,21 @@ def _take_newton_steps(
             length[worse] /= 2
             again += worse
         if worse.any():
-            stuck |= worse
             trial[worse] = x[worse]
             shares, gradient, trial_norm = evaluate(trial)
         x, norm = trial, trial_norm
-        active = (norm > TOLERANCE) & ~stuck
-    left = norm > TOLERANCE
-    if to_rounding:
-        left = active & (norm > _rounding_error(data.signed, shares, c, b, x))
-    return x, spent + again, left
-
-
-def _rounding_error(
-    signed: np.ndarray, shares: np.ndarray, c: np.ndarray, b: np.ndarray, x: np.ndarray
-) -> np.ndarray:
-    """Return a bound of the rounding error of the gradient's norm, (A, m)."""
-    size = np.sqrt((signed**2).sum(axis=-1))
-    length = np.sqrt((x**2).sum(axis=-1))
-    terms = np.matmul(shares, size[..., None])[..., 0]
-    moved = np.matmul(shares * (1 - shares), (size**2)[..., None])[..., 0] * length
-    return ROUNDING * (terms + moved + c[..., 0] * length + np.sqrt((b**2).sum(axis=-1)))
+        active = norm > limit
+    return x, spent + again, active
 
 
 def _direction(
     data: Data, shares: np.ndarray, curvature: np.ndarray, gradient: np.ndarray
 ) -> np.ndarray:
     """Return Newton directions H^-1 g, of Hessians H and gradients g, both of all problems."""
-    dim, c = data.signed.shape[-1], curvature[:, None, None]
+    dim = data.signed.shape[-1]
     hessian = np.matmul(shares * (1 - shares), data.products).reshape(*gradient.shape, dim)
-    hessian[..., range(dim), range(dim)] += c
-    try:
-        return np.linalg.solve(hessian, gradient[..., None])[..., 0]
-    except np.linalg.LinAlgError:  # curvature that vanishes beside the rest
-        values, vectors = np.linalg.eigh(hessian)
-        along = np.matvec(vectors.swapaxes(-1, -2), gradient) / np.maximum(values, c)
-        return np.matvec(vectors, along)
+    diagonal = hessian[..., range(dim), range(dim)]
+    # Curvature that rounding would lose beside that of the loss leaves a singular matrix.
+    least = ROUNDING * diagonal.sum(axis=-1, keepdims=True)
+    hessian[..., range(dim), range(dim)] = diagonal + np.maximum(curvature[:, None, None], least)
+    return np.linalg.solve(hessian, gradient[..., None])[..., 0]

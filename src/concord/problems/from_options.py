@@ -17,17 +17,13 @@ class NoDataSets:
 
     folder = Path("resources")
 
-    def table(self, name: str) -> dict[str, np.ndarray]:
-        """Refuse a registered table with a ConcordError."""
+    def table(self, name: str) -> Any:
+        """Refuse a registered table or data set with a ConcordError."""
         raise ConcordError(
-            f"table: {name} is registered data, which studies read; pass the arrays, X and y"
+            f"{name} is registered data, which studies read; pass the arrays, X and y"
         )
 
-    def points(self, name: str) -> tuple[Any, np.ndarray]:
-        """Refuse a registered data set with a ConcordError."""
-        raise ConcordError(
-            f"dataset: {name} is registered data, which studies read; pass the arrays, X and y"
-        )
+    points = table
 
 
 def from_options(kind: Any) -> Callable[..., Any]:
@@ -44,6 +40,7 @@ def from_options(kind: Any) -> Callable[..., Any]:
         rng: streams.Rng = None,
         **options: Any,
     ) -> Any:
+        """Return the problem of this kind, split over ``agents``; ``options`` are the kind's."""
         split, master = choose_partition(partition), streams.seed_of(seed, rng)
         params, count = build(kind.Params, options), build(Count, agents, "agents")
         kind.check(params, count)

@@ -137,16 +137,16 @@ def _evaluate(
 
     name: of the function, for errors. more: its further arguments. The function gets x read-only.
     """
-    held, wanted = x.view(), x.shape[:axes]
-    held.flags.writeable = False
-    made = function(held, *more)
-    check_masks(made, name)
-    values = np.array(made)  # a copy: the function may return x, or one array again and again
+    read_only, shape = x.view(), x.shape[:axes]
+    read_only.flags.writeable = False
+    answer = function(read_only, *more)
+    check_masks(answer, name)
+    values = np.array(answer)  # a copy: the function may return x, or one array again and again
     if values.dtype.kind not in "fiub":
-        raise ConcordError(f"{name}: it returned {short(made)}; return an array of numbers")
-    if values.shape != wanted:
+        raise ConcordError(f"{name}: it returned {short(answer)}; return an array of numbers")
+    if values.shape != shape:
         raise ConcordError(
             f"{name}: it returned an array of shape {values.shape} for x of shape {x.shape}; "
-            f"return shape {wanted}, that is ({', '.join(('chains', 'agents', 'dim')[:axes])})"
+            f"return shape {shape}, that is ({', '.join(('chains', 'agents', 'dim')[:axes])})"
         )
     return values

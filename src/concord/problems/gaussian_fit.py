@@ -75,9 +75,9 @@ def fit(problem: Problem, start: np.ndarray | float = 0.0) -> Fit:
     top, hessians = mode(at, problem.agents, np.full(problem.dim, start, dtype=float))
     cov = np.linalg.inv(hessians.sum(axis=0))
     for damping in (0.7, 0.2):
-        found = _fit(at, top, cov, problem.agents, damping)
-        if found is not None:
-            return found
+        settled_fit = _fit(at, top, cov, problem.agents, damping)
+        if settled_fit is not None:
+            return settled_fit
     slopes = at(np.broadcast_to(top, (1, problem.agents, problem.dim)))[0]
     return Fit(top, cov, hessians, hessians @ top - slopes, top, settled=False)
 
@@ -220,23 +220,23 @@ def estimate_posterior(problem: Problem) -> Draws:
         "problem"
     )
     try:
-        near = fit(problem)
+        normal_fit = fit(problem)
     except ConcordError as error:
         raise ConcordError(f"posterior: no Gaussian fits it ({error}); {remedy}") from None
-    second = find_second_mode(problem, near, (3.0, 10.0, 30.0))
+    second = find_second_mode(problem, normal_fit, (3.0, 10.0, 30.0))
     if second is not None:
         raise ConcordError(
             f"posterior: it has a second mode, at {format_point(second)}, and one Gaussian does "
             f"not fit both; {remedy}"
         )
-    at, root = gradient_field(problem), np.linalg.cholesky(near.cov).T
+    at, root = gradient_field(problem), np.linalg.cholesky(normal_fit.cov).T
     inner, outer = (
-        np.einsum("pd,pd->p", x, total_gradient(at, near.mean + x, problem.agents))
+        np.einsum("pd,pd->p", x, total_gradient(at, normal_fit.mean + x, problem.agents))
         for x in (10 * np.concatenate([root, -root]), 30 * np.concatenate([root, -root]))
     )
     if ((outer < 1.5 * inner) & (outer < problem.dim + 6)).any():
         raise ConcordError(f"posterior: its tails fall too slowly for weighted points; {remedy}")
-    center, wider = near.law, math.sqrt(1 + problem.dim**-0.5)
+    center, wider = normal_fit.law, math.sqrt(1 + problem.dim**-0.5)
     for _ in range(2):
         rays, weights = weigh(problem, center, DRAWN, wider)
         law = Draws(center.mean + rays, weights)
@@ -250,22 +250,22 @@ def estimate_posterior(problem: Problem) -> Draws:
 
 
 def find_second_mode(
-    problem: Problem, found: Fit, far: tuple[float, ...] = (3.0,)
+    problem: Problem, normal_fit: Fit, far: tuple[float, ...] = (3.0,)
 ) -> np.ndarray | None:
     """Return a mode (dim,) to which Newton's method leads from elsewhere, or None.
 
     It starts in eight directions, at the distances ``far`` from the mean, in standard deviations of
-    the fit ``found``.
+    the fit.
     """
-    at, root = gradient_field(problem), np.linalg.cholesky(found.cov)
+    at, root = gradient_field(problem), np.linalg.cholesky(normal_fit.cov)
     directions = normals(16, problem.dim)[:8]
     directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
     for z in (length * z for length in far for z in directions):
         try:
-            other = mode(at, problem.agents, found.mean + root @ z)[0]
+            other = mode(at, problem.agents, normal_fit.mean + root @ z)[0]
         except ConcordError:
             continue
-        if np.linalg.norm(np.linalg.solve(root, other - found.mode)) > 1:
+        if np.linalg.norm(np.linalg.solve(root, other - normal_fit.mode)) > 1:
             return other
     return None
 
@@ -308,8 +308,8 @@ def _difference_hessians(at: Field, x: np.ndarray, agents: int) -> np.ndarray:
     points = np.repeat((x + np.concatenate([steps, -steps]))[:, None], agents, axis=1)
     up, down = np.split(at(points), 2)
     with np.errstate(all="ignore"):
-        found = ((up - down) / (2 * size[:, None, None])).transpose(1, 0, 2)
-    return (found + found.swapaxes(1, 2)) / 2
+        hessians = ((up - down) / (2 * size[:, None, None])).transpose(1, 0, 2)
+    return (hessians + hessians.swapaxes(1, 2)) / 2
 
 
 def format_point(x: np.ndarray) -> str:

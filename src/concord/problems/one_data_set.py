@@ -1,10 +1,13 @@
 """Problems whose chains all have the same data."""
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 
 from concord.summary import Summarized
+
+BLOCK = 1024  # points at which potentials are evaluated together, so that they stay in cache
 
 
 class OneDataSet(Summarized):
@@ -27,3 +30,20 @@ class OneDataSet(Summarized):
     def from_chain(self, first: int) -> Self:
         """Return the problem itself, since all chains have the same data."""
         return self
+
+
+class TwoParameters:
+    """A mixin of problems of two parameters whose potentials add up to minus the log posterior."""
+
+    agents: int
+    potential: Callable[[np.ndarray], np.ndarray]
+
+    def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Return the log density at two parameters, up to a constant; arrays broadcast."""
+        x = np.stack(np.broadcast_arrays(first, second), axis=-1)
+        logs = np.empty(x.shape[:-1])
+        for start in range(0, logs.size, BLOCK):
+            points = x.reshape(-1, 1, 2)[start : start + BLOCK]
+            everywhere = np.repeat(points, self.agents, axis=1)
+            logs.flat[start : start + BLOCK] = -self.potential(everywhere).sum(axis=1)
+        return logs

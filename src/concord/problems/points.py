@@ -1,14 +1,39 @@
-"""Points of problems: registered tables, test rows, and the draws of a paper's authors."""
+"""Points of problems: their options, registered tables, test rows, and an author's draws."""
 
 from collections.abc import Callable
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta
 
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
-from concord.sampling.partition import Partition, Parts, consecutive_counts
+from concord.sampling.partition import Partition, Parts, check_rows, consecutive_counts
 
 Draw = Callable[[np.random.RandomState, np.ndarray, np.ndarray], np.ndarray]
+
+LegacySeed = Annotated[
+    Annotated[int, Meta(ge=0, le=2**32 - 1)] | None,
+    "draw the data agent by agent from NumPy's legacy generator with this seed, as "
+    "tzikas2024's authors do; none: from the paper's data stream",
+]
+
+Table = Annotated[
+    str | None,
+    "registered table of points and who holds which (config/datasets.yaml), with columns agent "
+    "(empty: nobody), perhaps place (their order within the agent), then features and, last, the "
+    "target; none: points are drawn",
+]
+
+
+def required_tables(params: Any) -> tuple[str, ...]:
+    """Return the name of the registered table of the options, as a tuple. Empty without one."""
+    return () if params.table is None else (params.table,)
+
+
+def check_agents(params: Any, agents: int) -> None:
+    """Raise a ConcordError if there are more agents than points."""
+    check_rows(params.points, agents)
 
 
 def read_points(
@@ -63,7 +88,7 @@ def legacy_data(
     truth = rng.multivariate_normal(origin, variances[0] * identity)
     features, drawn = [], []
     for count in consecutive_counts(points, agents):
-        own = rng.multivariate_normal(origin, variances[1] * identity, size=count)
-        features.append(own)
-        drawn.append(draw(rng, own, truth))
+        block = rng.multivariate_normal(origin, variances[1] * identity, size=count)
+        features.append(block)
+        drawn.append(draw(rng, block, truth))
     return truth, np.concatenate(features), np.concatenate(drawn)

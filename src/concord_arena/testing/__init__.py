@@ -75,11 +75,11 @@ def _signature_check(protocol: Any) -> Callable[[Any], None]:
     """Return the check that kinds have the functions of their protocol."""
 
     def takes_what_the_contract_says(module: Any) -> None:
-        for name, wanted in methods(protocol).items():
+        for name, expected in methods(protocol).items():
             expect(name in dir(module), f"it has no {name}")
             parameters = list(inspect.signature(getattr(module, name)).parameters)
             parameters = parameters[isinstance(module, type) :]  # without self
-            expect(parameters == wanted, f"{name} takes {parameters}, not {wanted}")
+            expect(parameters == expected, f"{name} takes {parameters}, not {expected}")
 
     return takes_what_the_contract_says
 

@@ -109,10 +109,10 @@ def draws_have_the_stated_moments(module: Any) -> None:
             continue
         apart = x - moments[0]
         products = apart[:, :, None] * apart[:, None, :]
-        for each, wanted, what in ((apart, 0, "mean"), (products, moments[1], "covariance")):
+        for each, expected, what in ((apart, 0, "mean"), (products, moments[1], "covariance")):
             chance = 5 * each.std(axis=0) / np.sqrt(len(x)) + 1e-12
             expect(
-                (np.abs(each.mean(axis=0) - wanted) <= chance).all(), f"draws have another {what}"
+                (np.abs(each.mean(axis=0) - expected) <= chance).all(), f"draws have another {what}"
             )
 
 

@@ -108,16 +108,16 @@ def trials(sampler: Any, dim: int = 2) -> list[Trial]:
 
     dim: the dimension of the problems.
     """
-    found: list[Trial] = []
+    cases: list[Trial] = []
     for number, variant in enumerate(dict.fromkeys(variants(sampler))):
         turn = number % len(GRAPHS)
         every = (
             Trial(variant, Network(graph), regression(graph.agents, dim))
             for graph in GRAPHS[turn:] + GRAPHS[:turn]
         )
-        found += islice((each for each in every if each.is_allowed), 1 if found else None)
-    expect(found, "it accepts none of the networks and options tried on linear regression")
-    return found
+        cases += islice((each for each in every if each.is_allowed), 1 if cases else None)
+    expect(cases, "it accepts none of the networks and options tried on linear regression")
+    return cases
 
 
 def a_step_is_local(sampler: Any) -> None:
@@ -132,13 +132,13 @@ def a_step_is_local(sampler: Any) -> None:
         for on_loss in ("keep_own_weight", "sender_keeps", "reuse_last")
         for graph in (GRAPHS[0], GRAPHS[5])
     ]
-    tried = False
+    steps = False
     for variant in variants(sampler):
         for network, far in [*cut, (Network(build_graph("path", 9)), 8)]:
             trial = Trial(variant, network, regression(network.agents, 2))
             if not trial.is_allowed:
                 continue
-            tried, ends = True, []
+            steps, ends = True, []
             for move in (0.0, 1.0):
                 state, walk = trial.begin(trial.draw(2), stream("local"))
                 x = state.x.copy()
@@ -148,7 +148,7 @@ def a_step_is_local(sampler: Any) -> None:
             same = np.allclose(one, other, 1e-9, 1e-9, equal_nan=True)
             expect(same, "agents learn of agent 0 what it has not sent them", trial)
             break
-    if not tried:
+    if not steps:
         raise Inapplicable("it takes no network with edges")
 
 
@@ -245,7 +245,7 @@ def takes_any_number_of_chains_and_dimensions(sampler: Any) -> None:
 
 def chains_have_their_law(sampler: Any) -> None:
     """Check mean and covariance of many chains against the law that is read off the step."""
-    why, tried = "", False
+    why, steps = "", False
     for trial in trials(sampler):
         agents, dim = trial.problem.agents, trial.problem.dim
         center, size = 10 * trial.draw(1)[0], agents * dim
@@ -257,7 +257,7 @@ def chains_have_their_law(sampler: Any) -> None:
         except NoLaw as error:
             why = str(error)
             continue
-        tried, rng = True, stream("law")
+        steps, rng = True, stream("law")
         x0 = center + 0.1 * rng.standard_normal((CHAINS, agents, dim))
         x = trial.run(x0, ITERATIONS, rng).x.reshape(CHAINS, size)
         values, vectors = np.linalg.eigh(cov[:size, :size])
@@ -266,7 +266,7 @@ def chains_have_their_law(sampler: Any) -> None:
             chance = each.std(axis=0) / np.sqrt(CHAINS) + rounding
             off = float((np.abs(each.mean(axis=0) - expected) / chance).max())
             expect(off < SURE, f"chains are {off:.0f} standard errors off their law", trial)
-    if not tried:
+    if not steps:
         raise Inapplicable(why)
 
 
@@ -300,10 +300,10 @@ def with_step(sampler: Any, step: float) -> Any:
 
     The step size is the option ``step_size``, or the first that takes a schedule.
     """
-    given = {field.name: getattr(sampler, field.name) for field in fields(type(sampler))}
-    names = [name for name, value in given.items() if isinstance(value, Schedule)]
+    options = {field.name: getattr(sampler, field.name) for field in fields(type(sampler))}
+    names = [name for name, value in options.items() if isinstance(value, Schedule)]
     values: dict[str, Any] = dict.fromkeys(names, Schedule(0.1))
-    if isinstance(given.get("step_size"), float):
+    if isinstance(options.get("step_size"), float):
         values["step_size"] = step
     elif names:
         values["step_size" if "step_size" in names else names[0]] = Schedule(step)
@@ -320,9 +320,9 @@ def _find_miss(trial: Trial) -> str:
             law = exact.limit(update.at(1000), *start)
             if law is None:
                 return "its law does not settle"
-            seen = exact.marginals(*law, problem.agents, problem.dim)
-            each = bias2(seen.mean, seen.cov, problem.posterior)
-            average = bias2(seen.average_mean, seen.average_cov, problem.posterior)
+            draws = exact.marginals(*law, problem.agents, problem.dim)
+            each = bias2(draws.mean, draws.cov, problem.posterior)
+            average = bias2(draws.average_mean, draws.average_cov, problem.posterior)
             missed.append(float(max(each.max(), average)))
     except NoLaw:
         return _miss_by_chains(trial)

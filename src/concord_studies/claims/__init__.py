@@ -59,26 +59,26 @@ def judge(rule: str, *, says: str = "", what: str = "number", **terms: Any) -> V
     names = [*rules(), *checks.KINDS]
     if rule not in names:
         raise ConcordError(f"judge: there is no rule {short(rule)}; {nearest(rule, names)}")
-    given = {name: rows for name, rows in terms.items() if _is_quantity(rows)}
-    stated: dict[str, Any] = {**terms, **{name: {"experiment": name} for name in given}}
+    tables = {name: rows for name, rows in terms.items() if _is_quantity(rows)}
+    stated: dict[str, Any] = {**terms, **{name: {"experiment": name} for name in tables}}
     if rule in rules():
         stated = apply_rule(stated, rule, "judge")
     else:
         stated["kind"] = rule
-    for name in given:
+    for name in tables:
         stated[name] = {"metric": what, "at": "all", **stated[name]}
     check = build(checks.Check, stated, "judge")
-    runs = {name: _build_runs(rows, stated[name]["metric"]) for name, rows in given.items()}
-    found = verdicts.judge(check, lambda quantity: runs[quantity.experiments[0]])
+    runs = {name: _build_runs(rows, stated[name]["metric"]) for name, rows in tables.items()}
+    judgement = verdicts.judge(check, lambda quantity: runs[quantity.experiments[0]])
     asks = rules()[rule].rule if rule in rules() else str(type(check).__doc__).splitlines()[0]
-    number = found.margin.text if found.margin else ""
-    return Verdict(says, rule, asks, found.verdict, found.ours, number)
+    number = judgement.margin.text if judgement.margin else ""
+    return Verdict(says, rule, asks, judgement.verdict, judgement.ours, number)
 
 
-def write(found: Sequence[Verdict], path: Path | str) -> None:
+def write(judged: Sequence[Verdict], path: Path | str) -> None:
     """Write verdicts as a table (.csv) or as a list of mappings (.json)."""
     path = Path(path)
-    rows = [asdict(verdict) for verdict in found]
+    rows = [asdict(verdict) for verdict in judged]
     texts = {
         ".csv": lambda: table_of([field.name for field in fields(Verdict)], rows),
         ".json": lambda: json.dumps(rows, indent=2, ensure_ascii=False) + "\n",
@@ -97,7 +97,7 @@ def _build_runs(rows: Rows, metric: str) -> list[Measured]:
     """Return numbers as runs with a metric, one for each set of labels."""
     import pandas  # a quarter of a second
 
-    found: dict[tuple[tuple[str, str], ...], list[dict[str, Any]]] = {}
+    tables: dict[tuple[tuple[str, str], ...], list[dict[str, Any]]] = {}
     for row in rows:
         value, lo, hi = (_read_number(row, name, math.nan) for name in ("value", "lo", "hi"))
         trials = _read_number(row, "trials", math.inf)
@@ -107,7 +107,7 @@ def _build_runs(rows: Rows, metric: str) -> list[Measured]:
         }
         labels = tuple((k, str(v)) for k, v in row.items() if k not in (*NUMBERS, *place))
         numbers = {"value": value, "lo": lo, "hi": hi, "trials": trials}
-        found.setdefault(labels, []).append({"metric": metric, **place, **numbers})
+        tables.setdefault(labels, []).append({"metric": metric, **place, **numbers})
     return [
         Measured(
             {
@@ -117,7 +117,7 @@ def _build_runs(rows: Rows, metric: str) -> list[Measured]:
             },
             pandas.DataFrame(table),
         )
-        for labels, table in found.items()
+        for labels, table in tables.items()
     ]
 
 

@@ -17,7 +17,7 @@ inconclusive.
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -50,7 +50,7 @@ from concord_studies.claims.verdicts import (
     Margin,
     decide,
 )
-from concord_studies.scores import differences, of_sets
+from concord_studies.scores import pair_sets
 from concord_studies.selection import has
 from concord_studies.words import name, number
 
@@ -67,10 +67,6 @@ class _Rule(Kind):
     def kind(self) -> str:
         """Return the name of the check's kind in a study."""
         return str(self.__struct_config__.tag)
-
-    def worse(self) -> Quantity | None:
-        """Return the quantity that is only claimed to be worse than another. None if none is."""
-        return getattr(self, self.WORSE) if self.WORSE else None
 
 
 def _list(texts: Sequence[str]) -> str:
@@ -91,8 +87,8 @@ def _range(ours: Numbers) -> str:
 def _pair(first: Numbers, second: Numbers, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices, in ``first`` and ``second``, of all pairs that agree in ``names``."""
     keys = [numbers.keys(names) for numbers in (first, second)]
-    for mine, others, other in ((keys[0], keys[1], "second"), (keys[1], keys[0], "first")):
-        alone = [key for key in mine if key not in set(others)]
+    for side_keys, other_keys, other in ((keys[0], keys[1], "second"), (keys[1], keys[0], "first")):
+        alone = [key for key in side_keys if key not in set(other_keys)]
         if alone:
             what = ", ".join(f"{n} {k}" for n, k in zip(names, alone[0], strict=True))
             raise Missing(
@@ -152,13 +148,40 @@ def _one_each(what: str, ours: Numbers, axis: str) -> np.ndarray:
     return x
 
 
-def _mean(source: Source, each: np.ndarray, family: int) -> tuple[float, float, float]:
-    """Return the mean over data sets, and its interval corrected for ``family`` comparisons."""
-    mean, *ends = (float(end) for end in mean_interval(each, family))
-    if math.isfinite(mean):
-        factor = source.factor(family, len(each))
-        ends = [mean + factor * (end - mean) for end in ends]
-    return mean, ends[0], ends[1]
+Side = tuple[Numbers, Quantity, int]  # numbers of a quantity, and the place of one of them
+
+
+def _mean_over_sets(
+    source: Source, one: Side, other: Side, compare: Callable[..., np.ndarray], family: int
+) -> tuple[float, float, float]:
+    """Return the mean over data sets of what compares two numbers, with its 95 % interval.
+
+    compare: takes both numbers on every data set, and returns as many. family: so many intervals
+    hold together.
+    """
+    sides = [(of.run[at], quantity.metric, of.agent[at]) for of, quantity, at in (one, other)]
+    try:
+        each = compare(*pair_sets(*sides))
+    except ConcordError as error:
+        raise Missing(str(error)) from None
+    if np.isnan(each).any():
+        raise DivergedQuantity([one[1]], " or ".join(run.name for run, *_ in sides))
+    source.unit = "data sets"
+    source.trials.append(len(each))
+    mean, lo, hi = (float(end) for end in mean_interval(each, family))
+    if not math.isfinite(mean):
+        return mean, lo, hi
+    factor = source.half_width_factor(family, len(each))
+    return mean, mean + factor * (lo - mean), mean + factor * (hi - mean)
+
+
+def _log_ratios(lower: np.ndarray, higher: np.ndarray) -> np.ndarray:
+    """Return the logarithms of ratios, (sets,); the least finite one where higher is infinite."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log = np.nan_to_num(np.log(lower) - np.log(higher), posinf=np.inf, neginf=-np.inf)
+    log = np.where(np.isposinf(lower), np.inf, log)
+    finite = log[np.isfinite(log)]
+    return np.maximum(log, finite.min() if len(finite) else -np.inf)
 
 
 class Value(_Rule):
@@ -233,39 +256,25 @@ class Order(_Rule):
         self, source: Source, lower: Numbers, higher: Numbers, pairs: Sequence[tuple[int, int]]
     ) -> Judgement:
         """Return the verdict on paired numbers, compared data set by data set."""
-        source.unit, source.trials, source.what = "data sets", [], ""
-        found = []
-        for i, j in pairs:
-            sets = [
-                of_sets(numbers.run[place], quantity.metric, numbers.agent[place])
-                for numbers, quantity, place in ((lower, self.lower, i), (higher, self.higher, j))
-            ]
-            if len(sets[0]) != len(sets[1]) or len(sets[0]) < 2:
-                raise Missing(
-                    f"{lower.run[i].name} and {higher.run[j].name} do not have {self.lower.metric} "
-                    f"of the same two or more data sets ({len(sets[0])} and {len(sets[1])})"
+        source.trials, source.what = [], ""
+        means = np.array(
+            [
+                _mean_over_sets(
+                    *(source, (lower, self.lower, i), (higher, self.higher, j)),
+                    *(_log_ratios, len(pairs)),
                 )
-            source.trials.append(len(sets[0]))
-            with np.errstate(divide="ignore", invalid="ignore"):
-                log = np.log(sets[0]) - np.log(sets[1]) - math.log(self.factor)
-            log = np.where(
-                np.isposinf(sets[0]), np.inf, np.nan_to_num(log, posinf=np.inf, neginf=-np.inf)
-            )
-            finite = log[np.isfinite(log)]
-            log = np.where(np.isneginf(log), finite.min() if len(finite) else -np.inf, log)
-            found.append(_mean(source, log, len(pairs)))
-        _, lo, hi = np.array(found).T
+                for i, j in pairs
+            ]
+        )
+        _, lo, hi = means.T - math.log(self.factor)
         verdict = decide((hi < 0).all(), (lo >= 0).any())
         worst = int((lo if verdict == FAILS else hi).argmax())
         i, j = pairs[worst]
-        ratio = show(*(np.exp(found[worst]) * self.factor))
         names = list(dict.fromkeys(words.metric(q.metric) for q in (self.lower, self.higher)))
         against = f"{lower.who(i)} against {higher.who(j)}; {' against '.join(names)}"
         limit = {HOLDS: "below", FAILS: "not below", INCONCLUSIVE: "not surely below"}[verdict]
-        sets_text = f"over {source.trials[worst]:.0f} data sets"
-        return Judgement(
-            verdict, f"mean ratio {sets_text} {ratio} ({against}), {limit} {self.factor:g}"
-        )
+        ratio = f"over {source.trials[worst]:.0f} data sets {show(*np.exp(means[worst]))}"
+        return Judgement(verdict, f"mean ratio {ratio} ({against}), {limit} {self.factor:g}")
 
 
 class Trend(_Rule):
@@ -308,20 +317,15 @@ class Trend(_Rule):
         self, source: Source, ours: Numbers, x: np.ndarray, order: np.ndarray
     ) -> Judgement:
         """Return the verdict on steps between neighbors, paired by data set."""
-        found, texts = [], []
-        source.unit = "data sets"
+        means, texts = [], []
         for i, j in itertools.pairwise(order):
-            try:
-                each = differences(ours.run[i], ours.run[j], self.quantity.metric, ours.agent[i])
-            except ConcordError as error:
-                raise Missing(f"a paired trend: {error}") from None
-            if np.isnan(each).any():
-                raise DivergedQuantity([self.quantity], f"{ours.run[i].name} or {ours.run[j].name}")
-            mean, lo, hi = _mean(source, self.quantity.scale * each, len(x) - 1)
-            source.trials.append(len(each))
-            found.append((mean, lo, hi) if self.direction == "rising" else (-mean, -hi, -lo))
+            mean, lo, hi = _mean_over_sets(
+                *(source, (ours, self.quantity, i), (ours, self.quantity, j)),
+                *(lambda one, other: self.quantity.scale * (other - one), len(x) - 1),
+            )
+            means.append((mean, lo, hi) if self.direction == "rising" else (-mean, -hi, -lo))
             texts.append(f"{name(self.axis, x[i])} to {x[j]:g}: {show(mean, lo, hi)}")
-        value, lo, hi = np.array(found).T
+        value, lo, hi = np.array(means).T
         sure, refuted = (lo > 0).all(), (hi <= 0).any()
         return Judgement(decide(sure, refuted), _list(texts), self._least(value, lo, hi))
 
@@ -398,11 +402,11 @@ class Bound(_Rule):
         with np.errstate(divide="ignore", invalid="ignore"):
             part = np.where(claimed, ours.value / bound.value[partner], -np.inf)
             ends = (np.nanmax(lo / bound.hi[at]), np.nanmax(hi / bound.lo[at]))
-        near = int(np.nanargmax(part))
-        text = f"nearest to the bound is {ours.describe(near)}, {part[near]:.3g} times it"
+        tightest = int(np.nanargmax(part))
+        text = f"nearest to the bound is {ours.describe(tightest)}, {part[tightest]:.3g} times it"
         if not claimed.all():
             text += f" ({claimed.sum()} of {len(claimed)} bounds are finite)"
-        margin = Margin.of((part[near], *ends), high=1, what="share of its bound")
+        margin = Margin.of((part[tightest], *ends), high=1, what="share of its bound")
         return Judgement(decide(sure, refuted), text, margin)
 
 
@@ -540,28 +544,24 @@ class Sooner(_Rule):
         text = f"within {self.threshold:g} at iteration: {text}"
         return Judgement(decide(sure, refuted), text, margin)
 
-    def _arrivals(self, ours: Numbers) -> Numbers:
-        """Return the first iteration at the threshold of every curve, by run and agent."""
-        keys = [(run.name, agent) for run, agent in zip(ours.run, ours.agent, strict=True)]
-        curves = [
-            np.array([i for i, other in enumerate(keys) if other == key])
-            for key in dict.fromkeys(keys)
-        ]
+    def _arrivals(self, curves: Numbers) -> Numbers:
+        """Return the first iteration of each curve, of a run's agent, at or below the threshold.
+
+        It is infinite for a curve that stays above it.
+        """
+        keys = [(run.name, agent) for run, agent in zip(curves.run, curves.agent, strict=True)]
+        places = [np.flatnonzero([other == key for other in keys]) for key in dict.fromkeys(keys)]
         value, lo, hi = (
             np.array(
-                [ours.iteration[at[x[at] <= self.threshold]].min(initial=math.inf) for at in curves]
+                [curves.iteration[i[x[i] <= self.threshold]].min(initial=math.inf) for i in places]
             )
-            for x in (ours.value, ours.lo, ours.hi)
+            for x in (curves.value, curves.lo, curves.hi)
         )
-        firsts = [at[0] for at in curves]
+        firsts = [at[0] for at in places]
+        runs, agents = [curves.run[at] for at in firsts], [curves.agent[at] for at in firsts]
+        iteration = np.zeros(len(firsts))
         return replace(
-            ours,
-            value=value,
-            lo=lo,
-            hi=hi,
-            run=[ours.run[at] for at in firsts],
-            agent=[ours.agent[at] for at in firsts],
-            iteration=np.zeros(len(firsts)),
+            curves, value=value, lo=lo, hi=hi, run=runs, agent=agents, iteration=iteration
         )
 
 
@@ -595,9 +595,9 @@ def require_pairs(check: Check, runs: Sequence[Sequence[Mapping[str, Any]]], whe
             _match_each(*numbers)
         elif isinstance(check, (Trend, Rate)):
             axis = check.axis if isinstance(check, Trend) else check.against
-            known = {name for run in numbers[0].run for name in run.run["labels"]}
+            axes = {name for run in numbers[0].run for name in run.run["labels"]}
             if axis != "iteration" and not all(has(m.run, axis) for m in numbers[0].run):
-                raise Missing(f"there is no axis {short(axis)}; {nearest(axis, known)}")
+                raise Missing(f"there is no axis {short(axis)}; {nearest(axis, axes)}")
             _one_each("a trend" if isinstance(check, Trend) else "an exponent", numbers[0], axis)
     except Missing as missing:
         raise ConcordError(f"{where}.check: {missing}") from None

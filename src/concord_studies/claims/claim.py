@@ -31,8 +31,8 @@ class Rule(Options):
 @cache
 def rules() -> dict[str, Rule]:
     """Return the rules for certain words of papers, by name."""
-    found: dict[str, Rule] = build_file(dict[str, Rule], load_yaml(RULES), RULES)
-    return found
+    by_name: dict[str, Rule] = build_file(dict[str, Rule], load_yaml(RULES), RULES)
+    return by_name
 
 
 def apply_rule(check: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:
@@ -44,17 +44,19 @@ def apply_rule(check: Mapping[str, Any], name: str, where: str) -> dict[str, Any
         raise ConcordError(
             f"{where}.rule: there is no rule {short(name)}; {nearest(name, rules())}"
         )
-    return _join(rules()[name].check, check, name, f"{where}.check")
+    return _join_checks(rules()[name].check, check, name, f"{where}.check")
 
 
-def _join(rule: Mapping[str, Any], own: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:
+def _join_checks(
+    rule: Mapping[str, Any], check: Mapping[str, Any], name: str, where: str
+) -> dict[str, Any]:
     """Return a rule's mapping joined with a check's own; refuse a key set twice differently."""
-    joined = {**rule, **own}
-    for key in rule.keys() & own.keys():
+    joined = {**rule, **check}
+    for key in rule.keys() & check.keys():
         place = f"{where}.{key}"
-        if isinstance(rule[key], Mapping) and isinstance(own[key], Mapping):
-            joined[key] = _join(rule[key], own[key], name, place)
-        elif rule[key] != own[key]:
+        if isinstance(rule[key], Mapping) and isinstance(check[key], Mapping):
+            joined[key] = _join_checks(rule[key], check[key], name, place)
+        elif rule[key] != check[key]:
             raise ConcordError(
                 f"{place}: the rule {name} sets it to {short(rule[key])}; leave it out, "
                 "or choose another rule"
@@ -110,13 +112,11 @@ def build_case(mapping: Mapping[str, Any], rule: str | None, where: str) -> Case
     if rule is not None:
         check = apply_rule(check, rule, where)
         reasons.insert(0, rules()[rule].rule)
-    if "kind" not in check:
-        raise ConcordError(f"{where}.check: the key 'kind' is missing; add it, or name a rule")
     if not any(reasons):
         raise ConcordError(f"{where}: the key 'reason' is missing; add it, or name a rule")
     reason = "; ".join(reason for reason in reasons if reason)
-    found: Case = build(Case, {**mapping, "check": check, "reason": reason}, where)
+    case: Case = build(Case, {**mapping, "check": check, "reason": reason}, where)
     stated = "printed" in mapping["check"]  # by the paper, not by the rule
-    if stated and isinstance(found.check, checks.Value) and not found.printed:
-        found = replace(found, printed=f"{found.check.printed:.6g}")
-    return found
+    if stated and isinstance(case.check, checks.Value) and not case.printed:
+        case = replace(case, printed=f"{case.check.printed:.6g}")
+    return case

@@ -1,15 +1,15 @@
 """The ledger: verdicts as tables, what they add up to, and the committed ones."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from concord.errors import ConcordError, short
+from concord.errors import ConcordError
 from concord_studies import words
 from concord_studies.claims import verdicts
-from concord_studies.io import load_yaml, read_table
+from concord_studies.io import build_file, load_yaml, read_table
 from concord_studies.markup import markdown_table, uncell
 from concord_studies.provenance import read_provenance
 
@@ -32,6 +32,9 @@ OURS = "ours"  # the source of a finding of our own, which nobody has printed
 
 Row = Mapping[str, str]
 Place = tuple[str, str, str]  # paper, claim and reading
+# The file of committed verdicts, by paper, claim and reading; of a claim with cases by case.
+Verdict = Literal[verdicts.VERDICTS]  # type: ignore[valid-type]
+Committed = dict[str, dict[str, dict[str, Verdict | dict[str, Verdict]]]]
 
 
 @dataclass(frozen=True)
@@ -81,24 +84,19 @@ class Entry:
 
 def entries(rows: Iterable[Row]) -> list[Entry]:
     """Return a claim with its cases for each claim and reading, in the rows' order."""
-    found: dict[tuple[str, ...], list[Row]] = {}
+    groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
-        found.setdefault(tuple(row[key] for key in ("paper", "claim", "reading")), []).append(row)
+        groups.setdefault(tuple(row[key] for key in ("paper", "claim", "reading")), []).append(row)
     return [
         Entry(verdicts.of_cases(row["verdict"] for row in cases), tuple(cases))
-        for cases in found.values()
+        for cases in groups.values()
     ]
 
 
 def read_rows(path: Path) -> Sequence[Row]:
     """Return the rows of a table of verdicts, whose digest must match."""
     read_provenance(path)
-    rows = [
-        {column: uncell(text) for column, text in row.items()} for row in read_table(path, COLUMNS)
-    ]
-    for number, row in enumerate(rows, 1):
-        verdicts.check_verdict(row["verdict"], f"{path}: row {number}")
-    return rows
+    return [{name: uncell(text) for name, text in row.items()} for row in read_table(path, COLUMNS)]
 
 
 def reading_name(reading: str, ours: bool) -> str:
@@ -131,42 +129,36 @@ def scores(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
         key = entry.rows[0]["paper"], entry.named_reading
         groups.setdefault(key, []).append(verdicts.part_of(entry.verdict))
     cells = [
-        [*key, str(len(found)), *(str(found.count(part)) for part in parts)]
-        for key, found in sorted(groups.items())
+        [*key, str(len(entry_parts)), *(str(entry_parts.count(part)) for part in parts)]
+        for key, entry_parts in sorted(groups.items())
     ]
     return ["paper", "reading", "sentences", *parts], cells
 
 
-def expected_rows(path: Path) -> list[Row]:
-    """Return the committed verdicts as rows.
+def committed_values(path: Path, kind: Any = Committed) -> dict[Place, Any]:
+    """Return the committed values of a file by paper, claim and reading; {} if there is no file.
 
-    They are ``paper: claim: reading: verdict``, of a claim with cases ``{case: verdict}``.
+    kind: the type of the file's nested mappings. A ConcordError if it has something else.
     """
+    values = build_file(kind, load_yaml(path), path) if path.exists() else {}
+    return {
+        (paper, claim, reading): value
+        for paper, claims in values.items()
+        for claim, readings in claims.items()
+        for reading, value in readings.items()
+    }
+
+
+def expected_rows(path: Path) -> list[Row]:
+    """Return the committed verdicts as rows, one for each case."""
     rows: list[Row] = []
-    for (paper, claim, reading), said in committed_values(path):
-        cases = said if isinstance(said, dict) else {"": said}
+    for (paper, claim, reading), committed in committed_values(path).items():
+        cases = committed if isinstance(committed, dict) else {"": committed}
         source = OURS if (path.parent / "studies" / paper).is_dir() else ""
         for case, verdict in cases.items():
-            verdict = verdicts.check_verdict(verdict, f"{path}: {paper}.{claim}.{reading}")
             key = {"paper": paper, "claim": claim, "case": case, "reading": reading}
             rows.append({**key, "source": source, "verdict": verdict})
     return rows
-
-
-def committed_values(path: Path) -> Iterator[tuple[Place, Any]]:
-    """Yield each claim's place and committed value, from the file's nested mappings."""
-    document = load_yaml(path)
-    for paper, claims in _items({} if document is None else document, f"{path}", "papers"):
-        for claim, readings in _items(claims, f"{path}: {paper}", "claims"):
-            for reading, said in _items(readings, f"{path}: {paper}.{claim}", "readings"):
-                yield (paper, claim, reading), said
-
-
-def _items(mapping: Any, where: str, what: str) -> Iterable[tuple[str, Any]]:
-    """Return the items of a mapping, or refuse what is no mapping; ``what`` names its values."""
-    if not isinstance(mapping, dict):
-        raise ConcordError(f"{where}: it is not a mapping of {what}, but {short(mapping)}")
-    return mapping.items()
 
 
 @dataclass(frozen=True)
@@ -195,11 +187,11 @@ class Comparison:
         differ = "differ" if many > 1 else "differs"
         text = f"{many or 'None'} of {self.compared} committed verdicts {differ}"
         unvaried = "not compared, since seeds were not varied"
-        for found, what in (
+        for lines, what in (
             *((self.seeds, unvaried), (self.new, "new")),
             (self.left, "not judged here"),
         ):
-            text += f"; {len(found)} {what}" if found else ""
+            text += f"; {len(lines)} {what}" if lines else ""
         return f"{text}."
 
     @property
@@ -221,8 +213,8 @@ def compare(rows: Sequence[Row], expected_path: Path) -> Comparison:
     judged = {row["paper"] for row in rows}
     before = {verdict_key(row): row["verdict"] for row in expected_rows(expected_path)}
     before = {key: verdict for key, verdict in before.items() if key[0] in judged}
-    known = {paper for paper, *_ in before}
-    after = {verdict_key(row): row for row in rows if row["paper"] in known}
+    papers = {paper for paper, *_ in before}
+    after = {verdict_key(row): row for row in rows if row["paper"] in papers}
     if not after:
         return Comparison()
     changed, seeds, new, left, compared = [], [], [], [], 0
@@ -254,9 +246,9 @@ def compare(rows: Sequence[Row], expected_path: Path) -> Comparison:
 
 def find_seed_dependent(rows: Iterable[Row], path: Path) -> set[Place]:
     """Return the claims of rows whose committed verdict depends on data or seed."""
-    committed = entries(expected_rows(path)) if path.exists() else []
-    found = {_place(e.rows[0]) for e in committed if e.verdict == verdicts.SEED}
-    return found & set(map(_place, rows))
+    committed = entries(expected_rows(path))
+    dependent = {_place(e.rows[0]) for e in committed if e.verdict == verdicts.SEED}
+    return dependent & set(map(_place, rows))
 
 
 def note_unvaried_seeds(rows: Iterable[Row], path: Path) -> str:
@@ -280,13 +272,8 @@ def over_universes(rows: Iterable[Row]) -> dict[Place, str]:
 
 def expected_universes(path: Path) -> dict[Place, str]:
     """Return, by claim, the committed assumptions on which its verdict depends."""
-    path = path.with_name("expected_multiverse.yaml")
-    found = dict(committed_values(path)) if path.exists() else {}
-    for (paper, claim, reading), text in found.items():
-        if not isinstance(text, str):
-            where = f"{path}: {paper}.{claim}.{reading}"
-            raise ConcordError(f"{where}: {short(text)} is no text; commit it anew")
-    return found
+    texts = dict[str, dict[str, dict[str, str]]]
+    return committed_values(path.with_name("expected_multiverse.yaml"), texts)
 
 
 def _place(row: Row) -> Place:
@@ -304,11 +291,11 @@ def changes(ledger_path: Path, expected_path: Path, strict: bool) -> Comparison:
 
     A ConcordError if verdicts differ and ``strict`` is true.
     """
-    found = compare(read_rows(ledger_path), expected_path)
-    if found.changed and strict:
+    comparison = compare(read_rows(ledger_path), expected_path)
+    if comparison.changed and strict:
         raise ConcordError(
-            f"{len(found.changed)} verdicts differ from {expected_path} "
-            f"({'; '.join(found.changed)}); "
+            f"{len(comparison.changed)} verdicts differ from {expected_path} "
+            f"({'; '.join(comparison.changed)}); "
             "find out why, or commit the new verdicts with: concord expect"
         )
-    return found
+    return comparison

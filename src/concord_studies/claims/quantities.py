@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -109,26 +109,24 @@ class Numbers:
 
     def describe(self, index: int) -> str:
         """Return a number as text with its metric and its owner."""
-        told = "; ".join(filter(None, [self.what, self.who(index)]))
-        return f"{self.pick(index)} ({told})"
+        text = "; ".join(filter(None, [self.what, self.who(index)]))
+        return f"{self.pick(index)} ({text})"
 
     def varying_axes(self) -> list[str]:
         """Return the names of sweep axes, agent or iteration in which numbers differ."""
         labels = [run.run.get("labels") or {} for run in self.run]
         names = [n for n in labels[0] if len({str(other.get(n)) for other in labels}) > 1]
+        runs = [run.name for run in self.run]
         for name, values in (("agent", self.agent), ("iteration", self.iteration)):
-            by_run: dict[str, set[Any]] = {}
-            for run, value in zip(self.run, values, strict=True):
-                by_run.setdefault(run.name, set()).add(value)
-            if any(len(found) > 1 for found in by_run.values()):
+            if len(set(zip(runs, values, strict=True))) > len(set(runs)):  # within a run
                 names.append(name)
         return names
 
     def keys(self, names: Sequence[str]) -> list[tuple[str, ...]]:
         """Return, for every number, its values under ``names``."""
-        own = {"agent": self.agent, "iteration": [f"{k:g}" for k in self.iteration]}
+        columns = {"agent": self.agent, "iteration": [f"{k:g}" for k in self.iteration]}
         return [
-            tuple(own[n][i] if n in own else str(run.run["labels"].get(n)) for n in names)
+            tuple(columns[n][i] if n in columns else str(run.run["labels"].get(n)) for n in names)
             for i, run in enumerate(self.run)
         ]
 
@@ -145,15 +143,16 @@ class Numbers:
 def show(value: float, lo: float, hi: float) -> str:
     """Return a number as text, with its interval if that has a width."""
     half = (hi - lo) / 2 if np.isfinite([lo, hi]).all() else 0
-    return words.number(value) if half <= 1e-9 * abs(value) else words.rounded(value, lo, hi)
+    return words.number(value) if half <= 1e-9 * abs(value) else words.format_number(value, lo, hi)
 
 
 def plan(quantity: Quantity, runs: Sequence[Mapping[str, Any]]) -> Numbers:
     """Return a quantity's numbers before any run, without values, from runs and options."""
     rows: list[tuple[Mapping[str, Any], str, int]] = []
     for run in runs:
-        known = recorded_iterations(run)
-        at = {"last": known[-1:], "all": (known[0], known[-1])}.get(str(quantity.at), quantity.at)
+        recorded = recorded_iterations(run)
+        ends = {"last": recorded[-1:], "all": (recorded[0], recorded[-1])}
+        at = ends.get(str(quantity.at), quantity.at)
         iterations = [at] if isinstance(at, int) else [int(k) for k in at]
         many = [(run, str(who), k) for who in quantity.agents or [""] for k in iterations]
         rows += many if quantity.reduce == "none" else many[:1]
@@ -184,8 +183,11 @@ class Source:
     unit: str = "chains"
     what: str = ""
 
-    def factor(self, count: int, trials: float) -> float:
-        """Return the factor that widens half-widths of ``count`` joint intervals."""
+    def half_width_factor(self, count: int, trials: float) -> float:
+        """Return by what half-widths of ``count`` joint intervals are multiplied.
+
+        It comes beside ``widening``, for more or for other chains, ``trials`` of them.
+        """
         return self.narrow * (replication_reach(trials, max(count, 1)) if self.again else 1)
 
 
@@ -215,10 +217,7 @@ def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
     names = [words.metric(quantity.metric, quantity.scale) for quantity in quantities]
     source.what = names[0] if len(set(names)) == 1 else ""
     return [
-        replace(
-            _numbers(quantity, runs, table, count, source, axes),
-            what="" if source.what else what,
-        )
+        _numbers(quantity, runs, table, count, source, axes, "" if source.what else what)
         for (quantity, runs, table), what in zip(tables, names, strict=True)
     ]
 
@@ -226,8 +225,8 @@ def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
 def _axes(runs: Sequence[Measured]) -> tuple[str, ...]:
     """Return the axes of sweeps in which runs differ, or else "experiment"."""
     labels = dict.fromkeys(label for run in runs for label in run.run.get("labels") or {})
-    known = [axis for axis in labels if all(axis in (r.run.get("labels") or {}) for r in runs)]
-    axes = [axis for axis in known if len({str(lookup(run.run, axis)) for run in runs}) > 1]
+    shared = [axis for axis in labels if all(axis in (r.run.get("labels") or {}) for r in runs)]
+    axes = [axis for axis in shared if len({str(lookup(run.run, axis)) for run in runs}) > 1]
     apart = len({run.run.get("experiment") for run in runs}) > 1
     return ("experiment", *axes) if apart else tuple(axes)
 
@@ -244,11 +243,11 @@ def _table(quantity: Quantity, runs: Sequence[Measured]) -> Table:
     """Return the rows of all runs as one table, with the index of the run as a column."""
     if not runs:
         raise Missing(f"no run of {' or '.join(quantity.experiments)} in this reading")
-    found = [_rows(quantity, run) for run in runs]
+    tables = [_rows(quantity, run) for run in runs]
     if quantity.reduce == "mean":
-        found = [_mean(rows) for rows in found]
-    table = {name: np.concatenate([rows[name] for rows in found]) for name in found[0]}
-    return {**table, "place": np.repeat(np.arange(len(runs)), [len(r["value"]) for r in found])}
+        tables = [_mean(rows) for rows in tables]
+    table = {name: np.concatenate([rows[name] for rows in tables]) for name in tables[0]}
+    return {**table, "place": np.repeat(np.arange(len(runs)), [len(r["value"]) for r in tables])}
 
 
 def _rows(quantity: Quantity, run: Measured) -> Table:
@@ -260,11 +259,11 @@ def _rows(quantity: Quantity, run: Measured) -> Table:
     agent, iteration = (run.metrics[name].to_numpy()[keep] for name in ("agent", "iteration"))
     agent, chosen = agent.astype(str), np.full(len(keep), True)
     if quantity.agents is not None:
-        wanted = [str(who) for who in quantity.agents]
-        absent = [who for who in wanted if who not in agent]
+        names = [str(who) for who in quantity.agents]
+        absent = [who for who in names if who not in agent]
         if absent:
             raise Missing(f"{what} of agent {absent[0]}")
-        chosen = np.isin(agent, wanted)
+        chosen = np.isin(agent, names)
     if quantity.at == "last":
         chosen &= iteration == iteration[chosen].max()
     elif quantity.at != "all":
@@ -322,10 +321,11 @@ def _numbers(
     count: int,
     source: Source,
     axes: tuple[str, ...],
+    what: str,
 ) -> Numbers:
     """Return the numbers of a table's rows, with intervals widened for ``count`` of them."""
     trials = np.where(table["trials"] > 1, table["trials"], math.inf)
-    factor = np.array([source.factor(count, n) * widening(count, n) for n in trials])
+    factor = np.array([source.half_width_factor(count, n) * widening(count, n) for n in trials])
     value, lo, hi = (table[name] for name in ("value", "lo", "hi"))
     with np.errstate(invalid="ignore"):  # infinite values, which keep their ends
         wide_lo = value - factor * np.maximum(value - lo, 0)
@@ -352,4 +352,5 @@ def _numbers(
         [str(agent) for agent in table["agent"][index]],
         table["iteration"][index].astype(float),
         axes,
+        what,
     )

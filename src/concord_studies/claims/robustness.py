@@ -3,7 +3,7 @@
 A universe counts for a claim if it changes a run that the claim reads; the study itself counts as
 one. A claim is ``robust`` if it holds, fails or is open in all of them alike, and depends on what
 makes it otherwise. One that holds with a master seed and does not hold with another is inconclusive
-(``contradictions``); whatever is open agrees with either.
+(``seed_disagreements``); whatever is open agrees with either.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,11 +15,11 @@ from concord_studies.claims import verdicts
 from concord_studies.claims.verdicts import (
     FAILS,
     HOLDS,
-    INSIDE,
     MEASURED,
     NOT_RUN,
     OUTSIDE,
     Judgement,
+    part_of,
 )
 from concord_studies.io import read_table
 from concord_studies.markup import uncell
@@ -41,32 +41,26 @@ def way(verdict: str) -> str:
     """Return the way a verdict goes, one of ``WAYS``. "" if it decides nothing."""
     if verdict in (NOT_RUN, MEASURED):
         return ""
-    return (
-        "holds"
-        if verdict in (HOLDS, INSIDE)
-        else "fails"
-        if verdict in (FAILS, OUTSIDE)
-        else "open"
-    )
+    return "fails" if verdict == OUTSIDE else part_of(verdict)
 
 
-def row(claim: str, case: str, reading: str, universe: str, found: Judgement) -> Row:
+def row(claim: str, case: str, reading: str, universe: str, judgement: Judgement) -> Row:
     """Return a row of the multiverse table for a case in a reading and a universe."""
-    margin = found.margin
+    margin = judgement.margin
     numbers = [None] * 7 if margin is None else vars(margin).values()
-    cells = (claim, case, reading, universe, found.verdict, found.ours, *numbers)
+    cells = (claim, case, reading, universe, judgement.verdict, judgement.ours, *numbers)
     return dict(zip(COLUMNS, cells, strict=True))
 
 
 def read_rows(path: Path) -> list[Row]:
     """Return the rows of the table of verdicts over universes, whose digest must match."""
     read_provenance(path)
-    found: list[Row] = []
+    rows: list[Row] = []
     for line in read_table(path, COLUMNS):
         texts = {column: uncell(line[column]) for column in COLUMNS}
         numbers = {c: float(texts[c]) if texts[c] else None for c in NUMBERS}
-        found.append({**texts, **numbers})
-    return found
+        rows.append({**texts, **numbers})
+    return rows
 
 
 @dataclass(frozen=True)
@@ -82,13 +76,16 @@ class Robustness:
 
     @property
     def turns(self) -> dict[str, str]:
-        """Return the universes whose verdict differs from the study's."""
-        ways = self.ways
-        found = {name: said for name, said in ways.items() if said != ways.get(BASE, said)}
+        """Return the universes whose verdict differs from the study's, and the way it goes there.
+
+        Pairs of alternatives are left out of which one alone turns the verdict.
+        """
+        base = self.ways.get(BASE)
+        turns = {name: to for name, to in self.ways.items() if base and to != base}
         return {
-            name: said
-            for name, said in found.items()
-            if "+" not in name or not any(part in found for part in name.split("+"))
+            name: to
+            for name, to in turns.items()
+            if "+" not in name or turns.keys().isdisjoint(name.split("+"))
         }
 
     @property
@@ -97,8 +94,7 @@ class Robustness:
         ways = list(self.ways.values())
         if BASE not in self.ways or len(ways) < 2:
             return ""
-        counts = [(said, ways.count(said)) for said in WAYS]
-        shares = ", ".join(f"{said} in {count}" for said, count in counts if count)
+        shares = ", ".join(f"{one} in {ways.count(one)}" for one in WAYS if one in ways)
         shares += f" of {len(ways)} universes"
         if not self.turns:
             return f"robust: {shares}"
@@ -107,7 +103,7 @@ class Robustness:
             for name in self.turns
             for part in name.split("+")
         )
-        each = ", ".join(f"{name} {said}" for name, said in self.turns.items())
+        each = ", ".join(f"{name} {to}" for name, to in self.turns.items())
         return f"depends on {', '.join(on)}: {shares} ({each})"
 
 
@@ -116,45 +112,40 @@ def of_claims(rows: Iterable[Row]) -> dict[tuple[str, str], Robustness]:
 
     Cases that a universe does not change are in it as in the study.
     """
-    cases: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
+    claims: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
     for line in rows:
-        found = cases.setdefault((line["claim"], line["reading"]), {})
-        found.setdefault(line["case"], {})[line["universe"]] = line["verdict"]
-    return {
-        key: Robustness(
-            {
-                name: verdicts.of_cases(said.get(name, said[BASE]) for said in found.values())
-                for name in dict.fromkeys(name for said in found.values() for name in said)
-            }
-        )
-        for key, found in cases.items()
-    }
+        cases = claims.setdefault((line["claim"], line["reading"]), {})
+        cases.setdefault(line["case"], {})[line["universe"]] = line["verdict"]
+    robust = {}
+    for key, cases in claims.items():
+        names = dict.fromkeys(name for case in cases.values() for name in case)
+        each = {name: [case.get(name, case[BASE]) for case in cases.values()] for name in names}
+        robust[key] = Robustness({name: verdicts.of_cases(of) for name, of in each.items()})
+    return robust
 
 
-def contradictions(rows: Sequence[Row], seed: int | str) -> dict[tuple[str, str, str], str]:
-    """Return, by claim, case and reading, the verdicts on which master seeds disagree.
+def seed_disagreements(rows: Sequence[Row], seed: int | str) -> dict[tuple[str, str, str], str]:
+    """Return, by claim, case and reading, where one seed says "holds" and one "does not hold".
 
-    ``seed`` is the study's.
+    seed: the study's own. The text is such as "holds with seed 1, 2; does not hold with seed 3".
     """
-    said: dict[tuple[str, str, str], dict[str, list[str]]] = {}
+    seeds: dict[tuple[str, str, str], dict[str, list[str]]] = {}  # by verdict
     for line in rows:
         name = line["universe"]
         if name == BASE or name.startswith(SEED):
             key = line["claim"], line["case"], line["reading"]
             number = str(seed) if name == BASE else name.removeprefix(SEED)
-            said.setdefault(key, {}).setdefault(line["verdict"], []).append(number)
+            seeds.setdefault(key, {}).setdefault(line["verdict"], []).append(number)
     return {
-        key: "; ".join(
-            f"{verdict} with seed {', '.join(found[verdict])}" for verdict in (HOLDS, FAILS)
-        )
-        for key, found in said.items()
-        if {HOLDS, FAILS} <= set(found)
+        key: "; ".join(f"{one} with seed {', '.join(by_verdict[one])}" for one in (HOLDS, FAILS))
+        for key, by_verdict in seeds.items()
+        if {HOLDS, FAILS} <= by_verdict.keys()
     }
 
 
-def over_seeds(found: Judgement, others: str | None) -> Judgement:
+def over_seeds(judgement: Judgement, others: str | None) -> Judgement:
     """Return a judgement, made inconclusive where another master seed contradicts it."""
-    if not others or found.verdict == NOT_RUN:
-        return found
-    told = f"{found.ours} (alone: {found.verdict}; {others})"
-    return replace(found, verdict=verdicts.SEED, ours=told)
+    if not others or judgement.verdict == NOT_RUN:
+        return judgement
+    text = f"{judgement.ours} (alone: {judgement.verdict}; {others})"
+    return replace(judgement, verdict=verdicts.SEED, ours=text)

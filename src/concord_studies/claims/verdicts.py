@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from concord.errors import ConcordError, nearest, short
 from concord_studies.claims.quantities import DivergedQuantity, Missing, Quantity, Source, show
 from concord_studies.results import Measured
 
@@ -101,32 +100,33 @@ def judge(check: Any, runs: Callable[[Quantity], Sequence[Measured]]) -> Judgeme
     """
     source = Source(runs)
     try:
-        found: Judgement = check.judge(source)
+        judgement: Judgement = check.judge(source)
         what = f"{source.what}: " if source.what else ""
-        found = replace(found, ours=f"{what}{found.ours}")
-        if found.margin is not None:
-            of = ", ".join(filter(None, [source.what, found.margin.what]))
-            found = replace(found, margin=replace(found.margin, what=of))
+        judgement = replace(judgement, ours=f"{what}{judgement.ours}")
+        if judgement.margin is not None:
+            of = ", ".join(filter(None, [source.what, judgement.margin.what]))
+            judgement = replace(judgement, margin=replace(judgement.margin, what=of))
         if source.amplified:
             again = check.judge(Source(runs, again=True)).verdict
-            return (
-                found if again == found.verdict != INCONCLUSIVE else replace(found, verdict=OTHER)
-            )
-        if found.verdict != INCONCLUSIVE:
-            return found
+            decided = again == judgement.verdict != INCONCLUSIVE
+            return judgement if decided else replace(judgement, verdict=OTHER)
+        if judgement.verdict != INCONCLUSIVE:
+            return judgement
         if any(number == 1 for number in source.trials):
-            alone = f"{found.ours}; one of {source.unit} says nothing of chance"
-            return replace(found, verdict=TOO_FEW, ours=alone)
+            alone = f"{judgement.ours}; one of {source.unit} says nothing of chance"
+            return replace(judgement, verdict=TOO_FEW, ours=alone)
         for more in MORE:
             if check.judge(Source(runs, 1 / math.sqrt(more))).verdict != INCONCLUSIVE:
                 trials = min(source.trials)
                 enough = f"about {more * trials:.0f} {source.unit} instead of {trials:.0f}"
-                return replace(found, verdict=TOO_FEW, ours=f"{found.ours}; {enough} would decide")
-        return replace(found, verdict=TIE)
+                text = f"{judgement.ours}; {enough} would decide"
+                return replace(judgement, verdict=TOO_FEW, ours=text)
+        return replace(judgement, verdict=TIE)
     except Missing as missing:
         return Judgement(NOT_RUN, str(missing))
     except DivergedQuantity as diverged:
-        only_worse = all(quantity is check.worse() for quantity in diverged.quantities)
+        worse = getattr(check, check.WORSE, None)
+        only_worse = all(quantity is worse for quantity in diverged.quantities)
         return Judgement(LOST if only_worse else FAILS, str(diverged))
 
 
@@ -139,12 +139,5 @@ def count_cases(verdicts: Sequence[str]) -> str:
     """Return a text such as "fails in 2 of 3 cases" of a claim's verdict. "" if all cases agree."""
     verdict = of_cases(verdicts)
     same = Counter(verdicts)[verdict]
-    said = "fails" if verdict == FAILS else verdict.rpartition(": ")[2]
-    return "" if same == len(verdicts) else f"{said} in {same} of {len(verdicts)} cases"
-
-
-def check_verdict(verdict: str, where: str) -> str:
-    """Return a verdict unchanged. A ConcordError with the nearest one if it does not exist."""
-    if verdict not in VERDICTS:
-        raise ConcordError(f"{where}: {short(verdict)} is no verdict; {nearest(verdict, VERDICTS)}")
-    return verdict
+    word = "fails" if verdict == FAILS else verdict.rpartition(": ")[2]
+    return "" if same == len(verdicts) else f"{word} in {same} of {len(verdicts)} cases"

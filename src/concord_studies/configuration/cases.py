@@ -31,7 +31,7 @@ ID = re.compile(r"[A-Za-z0-9]\w{0,99}", re.ASCII)
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
-class StatedClaim(NamedTuple):
+class ClaimWithCases(NamedTuple):
     """A claim with its key in the study's file, and its cases by label."""
 
     key: str
@@ -39,35 +39,35 @@ class StatedClaim(NamedTuple):
     cases: dict[str, Case]
 
 
-def read_claims(claims: Mapping[str, Any], where: str) -> dict[str, StatedClaim]:
+def read_claims(claims: Mapping[str, Any], where: str) -> dict[str, ClaimWithCases]:
     """Return the claims of a study's mapping by id, with their cases.
 
     A ConcordError names ``where`` and the key below it.
     """
-    found: dict[str, StatedClaim] = {}
+    claims_by_id: dict[str, ClaimWithCases] = {}
     for key, entry in claims.items():
         place = f"{where}.{key}"
         claim = {name: value for name, value in entry.items() if value is not None}
         shared = {name: claim[name] for name in Claim.__struct_fields__ if name in claim}
-        own = {n: v for n, v in claim.items() if n not in (*shared, "for", "cases")}
+        case_keys = {n: v for n, v in claim.items() if n not in (*shared, "for", "cases")}
         template = "for" in claim or "cases" in claim  # else braces are just braces
-        for _, words in _cells(claim.get("for", {})):
-            name, filled = _fill([key, shared], words, place) if template else (key, shared)
+        for _, words in _expand_axes(claim.get("for", {})):
+            name, filled = _fill_in([key, shared], words, place) if template else (key, shared)
             if not ID.fullmatch(name):
                 raise ConcordError(
                     f"{place}: {short(name)} is no id; use letters, digits and _ (1 to 100)"
                 )
-            if name in found:
+            if name in claims_by_id:
                 raise ConcordError(
                     f"{place}: two claims have the id {short(name)}; name what differs in the id"
                 )
-            stated = found[name] = StatedClaim(key, build(Claim, filled, place), {})
-            for label, more in _cells(claim.get("cases", {})):
+            stated = claims_by_id[name] = ClaimWithCases(key, build(Claim, filled, place), {})
+            for label, more in _expand_axes(claim.get("cases", {})):
                 if label in stated.cases:
                     raise ConcordError(
                         f"{place}.cases: two cases are {label}; name what differs like its axis"
                     )
-                case = _fill(own, {**words, **more}, place) if template else own
+                case = _fill_in(case_keys, {**words, **more}, place) if template else case_keys
                 both = case["check"].get("both", {})
                 check = {
                     key: merge(both, value) if isinstance(value, Mapping) else value
@@ -75,34 +75,34 @@ def read_claims(claims: Mapping[str, Any], where: str) -> dict[str, StatedClaim]
                     if key != "both"
                 }
                 stated.cases[label] = build_case({**case, "check": check}, stated.claim.rule, place)
-    return found
+    return claims_by_id
 
 
-def _cells(axes: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+def _expand_axes(axes: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """Return the label of every cell of axes, with the placeholders and their values."""
     rows = [
         [value if isinstance(value, dict) else {axis: value} for value in values]
         for axis, values in axes.items()
     ]
-    found = []
+    cells = []
     for parts in itertools.product(*rows):
         words = {name: value for part in parts for name, value in part.items()}
         label = "+".join(
             f"{axis}={label_text(part.get(axis, next(iter(part.values()), '')))}"
             for axis, part in zip(axes, parts, strict=True)
         )
-        found.append((label, words))
-    return found
+        cells.append((label, words))
+    return cells
 
 
-def _fill(value: Any, words: Mapping[str, Any], where: str) -> Any:
+def _fill_in(value: Any, words: Mapping[str, Any], where: str) -> Any:
     """Return a stated value, with its placeholders replaced by words."""
     if isinstance(value, dict):
-        filled = {key: _fill(item, words, f"{where}.{key}") for key, item in value.items()}
-        kept = {key: item for key, item in filled.items() if item is not None}
-        return kept or (None if value else kept)
+        filled = {key: _fill_in(item, words, f"{where}.{key}") for key, item in value.items()}
+        present = {key: item for key, item in filled.items() if item is not None}
+        return present or (None if value else present)
     if isinstance(value, list):
-        return [_fill(item, words, where) for item in value]
+        return [_fill_in(item, words, where) for item in value]
     if not isinstance(value, str):
         return value
     unknown = [name for name in PLACEHOLDER.findall(value) if name not in words]

@@ -1,54 +1,154 @@
 """What is checked of a study: its runs, figures, tables, claims and assumptions."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from bisect import bisect
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, get_type_hints
 
 from concord import kinds
 from concord.errors import ConcordError, nearest, short
+from concord.options import Options
 from concord_studies import metrics, selection
-from concord_studies.configuration import named
+from concord_studies.claims import checks
+from concord_studies.claims.quantities import Quantity
 from concord_studies.configuration.expansion import Change
-from concord_studies.configuration.sections import Assumption
 from concord_studies.configuration.study import Study
 from concord_studies.contracts import Read
-from concord_studies.runs.run import Run
+from concord_studies.option_notes import NamesIterations, NamesLabel, NamesRuns
+from concord_studies.runs.run import Run, recorded_iterations
+
+Documents = Sequence[Mapping[str, Any]]  # of runs, resolved
+
+SHOWN = "no run that it shows"
+# What lines and columns of a table may be of, beside labels.
+WITHIN_RUNS = {"lines": ("agent",), "across": ("metric", "agent", "iteration")}
 
 
 def check_study(study: Study) -> None:
     """Check every run of a study, and all figures, tables, claims and assumptions."""
-    study.runs  # noqa: B018 (expands and so checks every run)
+    runs = [run.document for run in study.runs.values()]  # expanding them checks them
     _check_claims(study)
-    runs = [run.document for run in study.runs.values()]
     for name, entry in study.assumptions.items():
-        mistake = selection.mistake(runs, entry.rests or {})
-        if mistake is not None:
-            raise ConcordError(f"{study.at(f'assumptions.{name}.rests')}: {mistake}")
-        _check_caption(study, name, entry, runs)
+        where = study.at(f"assumptions.{name}")
+        _refuse(f"{where}.rests", selection.mistake(runs, entry.rests or {}))
+        _refuse(f"{where}.shown", selection.mistake(runs, entry.shown or {}))
+        for number, beginning in enumerate(entry.of or ()):
+            if not any(metrics.computes(f, f"{beginning}*") for f in kinds.names("metrics")):
+                raise ConcordError(
+                    f"{where}.of[{number}]: no metric begins with {short(beginning)}; "
+                    f"{nearest(beginning, kinds.names('metrics'))}"
+                )
     _check_alternatives(study)
     for section in ("figures", "tables"):
-        for name, output in study.outputs(section).items():
-            where = study.at(f"{section}.{name}")
-            kind, params = study.kind_of(section, name)
-            runs = [run.document for run in study.output_runs(section, name)]
-            named.check(params, runs, f"{where}.options", study.config["scale"] == "smoke")
-            try:
-                reads = kind.reads(params)
-            except ConcordError as error:
-                raise ConcordError(f"{where}.options: {error}") from None
-            for read in reads:
-                metric = read if isinstance(read, str) else read.metric
-                place = _find_option(output.options, metric, f"{where}.options")
-                _check_read(read, runs, place or where)
-            if section == "figures":
-                from concord_studies.figures import style  # matplotlib, which not all kinds need
+        for name in study.outputs(section):
+            _check_output(study, section, name)
 
-                style.check_formulas(output.options, f"{where}.options")
+
+def _refuse(where: str, mistake: str | None) -> None:
+    """Raise a ConcordError at a place if there is a mistake."""
+    if mistake is not None:
+        raise ConcordError(f"{where}: {mistake}")
+
+
+def _check_output(study: Study, section: str, name: str) -> None:
+    """Refuse a figure or table whose options name what its runs do not have."""
+    output, where = study.output(section, name), study.at(f"{section}.{name}")
+    kind, params = study.kind_of(section, name)
+    runs = [run.document for run in study.output_runs(section, name)]
+    check_names(params, runs, f"{where}.options", study.config["scale"] == "smoke")
+    try:
+        reads = kind.reads(params)
+    except ConcordError as error:
+        raise ConcordError(f"{where}.options: {error}") from None
+    for read in reads:
+        metric = read if isinstance(read, str) else read.metric
+        place = _find_option(output.options, metric, f"{where}.options")
+        _check_read(read, runs, place or where)
+    if section == "figures":
+        from concord_studies.figures import style  # matplotlib, which not all kinds need
+
+        style.check_formulas(output.options, f"{where}.options")
+
+
+def check_names(options: Options, runs: Documents, where: str, smoke: bool) -> None:
+    """Refuse options of a figure or table that name labels or values which no run shown has.
+
+    Options say by the type of their description that they name labels, runs or iterations
+    (``option_notes``). At smoke scale iterations are few, and those that it leaves out are not
+    missed.
+    """
+    for name, note, value in _notes(options):
+        place = f"{where}.{name}"
+        if isinstance(note, NamesRuns):
+            _refuse(place, selection.mistake(runs, value, SHOWN))
+        elif isinstance(note, NamesLabel):
+            for label in [value] if isinstance(value, str) else value:
+                if label not in WITHIN_RUNS.get(name.rpartition(".")[2], ()):
+                    _refuse(place, selection.describe_unknown(runs, label, SHOWN))
+        elif not smoke:
+            _check_iterations(value, runs, place, f"{SHOWN} records")
+
+
+def _notes(options: Options) -> Iterator[tuple[str, str, Any]]:
+    """Yield place, description and value of every option that is set and names parts of runs."""
+    for name, hint in get_type_hints(type(options), include_extras=True).items():
+        value = getattr(options, name)
+        if value is None:
+            continue
+        for note in getattr(hint, "__metadata__", ()):
+            if isinstance(note, (NamesIterations, NamesLabel, NamesRuns)):
+                yield name, note, value
+        for number, part in enumerate(value if isinstance(value, tuple) else ()):
+            if isinstance(part, Options):
+                for key, note, of_part in _notes(part):
+                    yield f"{name}[{number}].{key}", note, of_part
+
+
+def _check_iterations(choice: Sequence[int], runs: Documents, where: str, who: str) -> None:
+    """Refuse iterations that none of the runs records; ``who`` begins the message."""
+    recorded = [recorded_iterations(run) for run in runs]
+    for k in choice:
+        if not any(k in iterations for iterations in recorded):
+            nearby = {n for i in recorded for n in i[max(bisect(i, k) - 1, 0) : bisect(i, k) + 1]}
+            nearest_two = ", ".join(map(str, sorted(nearby, key=lambda n: abs(n - k))[:2]))
+            raise ConcordError(
+                f"{where}: {who} iteration {k}; the nearest recorded are {nearest_two}; "
+                "choose one, or add it to record.at"
+            )
+
+
+def _find_option(options: Any, metric: str, where: str) -> str | None:
+    """Return where options name a metric. None if they do not."""
+    if options == metric:
+        return where
+    inside = options.items() if isinstance(options, Mapping) else ()
+    places = [_find_option(value, metric, f"{where}.{key}") for key, value in inside]
+    if isinstance(options, list | tuple):
+        places = [_find_option(v, metric, f"{where}[{i}]") for i, v in enumerate(options)]
+    return next(filter(None, places), None)
+
+
+def _check_read(read: Read | str, runs: Documents, where: str) -> None:
+    """Refuse a metric that the runs of a figure or table will not have."""
+    if isinstance(read, str):
+        if not any(metrics.is_computed(run, read) for run in runs):
+            raise ConcordError(f"{where}: {SHOWN} computes {read!r}; {metrics.remedy(read)}")
+        return
+    _refuse(where, selection.mistake(runs, read.select or {}, SHOWN))
+    for run in runs:
+        if selection.matches(run, read.select or {}):
+            _check_metric(run, read.metric, read.agents, where)
+
+
+def _check_metric(run: Mapping[str, Any], metric: str, agents: Any, where: str) -> None:
+    """Refuse a metric of agents that a run will not have."""
+    if lacking := metrics.refusal(run, metric, agents or ()):
+        raise ConcordError(f"{where}: {run['experiment']}/{run['run']} {lacking}")
 
 
 def _check_claims(study: Study) -> None:
     """Refuse claims that name what does not exist, and cases that cannot be judged."""
     shown = {*study.sections.figures, *study.sections.tables}
-    for key, claim, _ in study.stated_claims.values():
+    for key, claim, _ in study.claims_with_cases.values():
         where = study.at(f"claims.{key}")
         if claim.figure is not None and claim.figure not in shown:
             raise ConcordError(
@@ -63,37 +163,46 @@ def _check_claims(study: Study) -> None:
                 f"{study.at('discrepancies')}.{name}.checked_by: there is no claim "
                 f"{short(entry.checked_by)}; {nearest(entry.checked_by, study.claims)}"
             )
-    study.cases  # noqa: B018 (reading them checks them)
+    for (name, _, reading), case in study.cases.items():
+        where = study.at(f"claims.{study.claims_with_cases[name].key}")
+        for quantity, runs in case.reads:
+            _check_quantity(study, quantity, runs, quantity.reading or reading, where)
+        documents = [[run.document for run in runs] for _, runs in case.reads]
+        checks.require_pairs(case.check, documents, where)
 
 
-def _check_caption(study: Study, name: str, entry: Assumption, runs: Sequence[Any]) -> None:
-    """Refuse an assumption that names no run in ``shown``, or no metric in ``of``."""
-    where = study.at(f"assumptions.{name}")
-    if entry.shown is not None:
-        named.check_selection(entry.shown, runs, f"{where}.shown")
-    for number, beginning in enumerate(entry.of or ()):
-        if not any(metrics.computes(f, f"{beginning}*") for f in kinds.names("metrics")):
-            raise ConcordError(
-                f"{where}.of[{number}]: no metric begins with {short(beginning)}; "
-                f"{nearest(beginning, kinds.names('metrics'))}"
-            )
+def _check_quantity(
+    study: Study, quantity: Quantity, runs: Sequence[Run], reading: str, where: str
+) -> None:
+    """Refuse a quantity of a claim that selects no runs, or a run without its metric."""
+    study.check_reading(reading, f"{where}.check.reading")
+    if not runs:
+        raise ConcordError(
+            f"{where}: no run of {' or '.join(quantity.experiments)} that it reads "
+            f"follows the reading {reading!r}; change readings or runs"
+        )
+    at = (quantity.at,) if isinstance(quantity.at, int) else quantity.at
+    for run in runs:
+        _check_metric(run.document, quantity.metric, quantity.agents, where)
+        if not isinstance(at, str) and study.config["scale"] != "smoke":
+            who = f"{run.experiment}/{run.name} does not record"
+            _check_iterations(at, [run.document], f"{where}.check.at", who)
 
 
 def _check_alternatives(study: Study) -> None:
     """Refuse alternatives that change nothing, or read metrics that runs do not have."""
-    for name, found in study.alternatives.items():
+    for name, changes in study.alternatives.items():
         where = study.at(f"assumptions.{name}")
-        if found and study.assumptions[name].fixed:
+        if changes and study.assumptions[name].fixed:
             raise ConcordError(f"{where}.fixed: it has alternatives; remove one or the other")
-        for number, change in enumerate(found.values()):
+        for number, change in enumerate(changes.values()):
             place = f"{where}.alternatives[{number}]"
             resting = [run for run in study.runs.values() if name in run.assumptions]
-            mistake = selection.mistake([run.document for run in resting], change.when)
-            if mistake is not None:
-                raise ConcordError(f"{place}.when: {mistake}")
+            documents = [run.document for run in resting]
+            _refuse(f"{place}.when", selection.mistake(documents, change.when))
             runs = [run for run in resting if change.holds_for(run)]
             if change.reads.metric or change.reads.agent is not None:
-                _check_reads(study, change, runs, f"{place}.reads")
+                _check_replaced_reads(study, change, runs, f"{place}.reads")
             elif study.config["scale"] == "smoke":  # its limits may leave nothing of the change
                 continue
             elif not any(study.vary_run(run, [change]).document != run.document for run in runs):
@@ -102,10 +211,10 @@ def _check_alternatives(study: Study) -> None:
                 )
 
 
-def _check_reads(study: Study, change: Change, runs: Sequence[Run], where: str) -> None:
+def _check_replaced_reads(study: Study, change: Change, runs: Sequence[Run], where: str) -> None:
     """Refuse metrics and agents that an alternative reads and the runs will not have."""
     claimed = {run.experiment for run in study.claim_runs()}
-    read = {quantity.metric for found in study.claim_reads.values() for quantity in found}
+    read = {quantity.metric for quantities in study.claim_reads.values() for quantity in quantities}
     for metric in change.reads.metric:
         if metric not in read:
             raise ConcordError(
@@ -116,35 +225,4 @@ def _check_reads(study: Study, change: Change, runs: Sequence[Run], where: str) 
     for run in {run.experiment: run for run in runs if run.experiment in claimed}.values():
         other = study.vary_run(run, [change]).document
         for key, metric in [("agent", metrics.ALWAYS[0]), *(("metric", n) for n in names)]:
-            if lacking := metrics.refusal(other, metric, agents):
-                raise ConcordError(f"{where}.{key}: {run.folder} {lacking}")
-
-
-def _find_option(options: Any, metric: str, where: str) -> str | None:
-    """Return where options name a metric. None if they do not."""
-    if options == metric:
-        return where
-    inside = options.items() if isinstance(options, Mapping) else ()
-    found = [_find_option(value, metric, f"{where}.{key}") for key, value in inside]
-    if isinstance(options, list | tuple):
-        found = [_find_option(v, metric, f"{where}[{i}]") for i, v in enumerate(options)]
-    return next(filter(None, found), None)
-
-
-def _check_read(read: Read | str, runs: Sequence[Mapping[str, Any]], where: str) -> None:
-    """Refuse a metric that the runs of a figure or table will not have."""
-    if isinstance(read, str):
-        if not any(metrics.is_computed(run, read) for run in runs):
-            raise ConcordError(
-                f"{where}: no run that it shows computes {read!r}; {metrics.remedy(read)}"
-            )
-        return
-    chosen = [run for run in runs if selection.matches(run, read.select or {})]
-    if not chosen:
-        raise ConcordError(
-            f"{where}: no run that it shows has all of {short(dict(read.select or {}))}; "
-            "correct select"
-        )
-    for run in chosen:
-        if lacking := metrics.refusal(run, read.metric, read.agents):
-            raise ConcordError(f"{where}: {run['experiment']}/{run['run']} {lacking}")
+            _check_metric(other, metric, agents, f"{where}.{key}")

@@ -43,13 +43,13 @@ def schema_of_options(execute: bool = True) -> dict[str, Any]:
     ``tables`` and ``claims``, which say what an entry's ``options`` or ``check`` are by its
     ``kind``; and what they refer to.
     """
-    params = {package: _params(package, execute) for package in (*PARTS, *OUTPUTS)}
+    params = {package: _options_by_kind(package, execute) for package in (*PARTS, *OUTPUTS)}
     runs = _classes(Keys, *(cls for package in PARTS for cls in params[package].values()))
     outputs = (cls for package in OUTPUTS for cls in params[package].values())
     types = [*dict.fromkeys([*runs, *_classes(Check, *outputs)])]
     schemas, definitions = msgspec.json.schema_components(
         types,
-        schema_hook=lambda own: {"$ref": f"{REF}{_part(own)}"},
+        schema_hook=lambda chosen: {"$ref": f"{REF}{_name_definition(chosen)}"},
         ref_template=f"{REF}{{name}}",
     )
     names = {c: s["$ref"].removeprefix(REF) for c, s in zip(types, schemas, strict=False)}
@@ -67,8 +67,8 @@ def schema_of_options(execute: bool = True) -> dict[str, Any]:
     run = definitions["run"] = definitions.pop(names[Keys])
     for package, part in PARTS.items():
         for kind, cls in params[package].items():
-            own = definitions[names[cls]].setdefault("properties", {})  # kinds may share options
-            own.setdefault("kind", {"enum": []})["enum"].append(kind)
+            keys = definitions[names[cls]].setdefault("properties", {})  # kinds may share options
+            keys.setdefault("kind", {"enum": []})["enum"].append(kind)
         definitions[part] = {"anyOf": [{"$ref": REF + names[c]} for c in params[package].values()]}
         if part in run["properties"]:
             described = {"description": run["properties"][part]["description"]}
@@ -106,15 +106,15 @@ def schema_of_options(execute: bool = True) -> dict[str, Any]:
     return definitions
 
 
-def _params(package: str, execute: bool) -> dict[str, Any]:
+def _options_by_kind(package: str, execute: bool) -> dict[str, Any]:
     """Return the classes of options of a package's kinds, by kind."""
-    found = [kind for kind in kinds.names(package) if execute or kinds.is_loaded(package, kind)]
-    return {kind: options_of(kinds.find(package, kind, package)) for kind in found}
+    names = [kind for kind in kinds.names(package) if execute or kinds.is_loaded(package, kind)]
+    return {kind: options_of(kinds.find(package, kind, package)) for kind in names}
 
 
-def _part(own: type) -> str:
+def _name_definition(chosen: type) -> str:
     """Return the name of the schema definition of a type that parses itself."""
-    return PARTS[own.room] if issubclass(own, Chosen) else "schedule"
+    return PARTS[chosen.room] if issubclass(chosen, Chosen) else "schedule"
 
 
 def config_schema() -> dict[str, Any]:
@@ -133,21 +133,22 @@ def study_schema(execute: bool = True) -> dict[str, Any]:
     run = {"$ref": f"{REF}run"}
     options = schema_of_options(execute)
     experiment = definitions["Experiment"]
-    own = experiment["properties"]
+    of_experiment = experiment["properties"]
     of_axis = {"type": "object", "additionalProperties": {"anyOf": [run, {"type": "null"}]}}
     by_key = {"required": ["key", "values"], "properties": {"values": {"type": "array"}}}
-    own["sweep"]["additionalProperties"] = {"anyOf": [{"type": "array"}, by_key, of_axis]}
+    of_experiment["sweep"]["additionalProperties"] = {"anyOf": [{"type": "array"}, by_key, of_axis]}
     definitions["Override"]["properties"]["set"] |= {"anyOf": [run, {"type": "null"}]}
-    own["smoke"] |= run
-    own["full"] |= {"properties": {**options["run"]["properties"], "sweep": own["sweep"]}}
-    experiment["properties"] = own | options["run"]["properties"]
+    of_experiment["smoke"] |= run
+    keys_of_run = options["run"]["properties"]
+    of_experiment["full"] |= {"properties": {**keys_of_run, "sweep": of_experiment["sweep"]}}
+    experiment["properties"] = of_experiment | keys_of_run
     experiment["additionalProperties"] = False
     sections["properties"]["defaults"] |= run
     definitions["Problem"] |= {"$ref": f"{REF}problem"}
     for section in ("figures", "tables", "claims"):
         entries = sections["properties"][section]
-        found = entries["additionalProperties"]
-        entries["additionalProperties"] = {"allOf": [found, {"$ref": f"{REF}{section}"}]}
+        entry = entries["additionalProperties"]
+        entries["additionalProperties"] = {"allOf": [entry, {"$ref": f"{REF}{section}"}]}
     schema = {"$schema": DIALECT, **sections}
     return {**schema, "title": "config/papers/<key>/*.yaml", "$defs": definitions | options}
 
@@ -163,10 +164,11 @@ def _describe(definitions: dict[str, Any], classes: Mapping[str, Any]) -> None:
 
 def _classes(*hints: Any) -> list[Any]:
     """Return the classes of options in types, with the classes in their fields' types."""
-    found = []
+    classes = []
     for option, _ in (member for hint in hints for member in members(hint)):
         if isinstance(option, type) and issubclass(option, Options):
-            found += [option, *_classes(*(field.type for field in msgspec.structs.fields(option)))]
+            fields = msgspec.structs.fields(option)
+            classes += [option, *_classes(*(field.type for field in fields))]
         else:
-            found += _classes(*get_args(option))
-    return found
+            classes += _classes(*get_args(option))
+    return classes

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from concord.errors import ConcordError, short
-from concord_studies.configuration.stated import RESERVED
+from concord_studies.configuration.study_files import RESERVED
 from concord_studies.home import HOME
 from concord_studies.io import write_whole
 from concord_studies.runs.keys import STUDY

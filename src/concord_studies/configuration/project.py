@@ -10,8 +10,8 @@ from concord import kinds
 from concord.errors import ConcordError, nearest, short
 from concord_studies.configuration.checks import check_study
 from concord_studies.configuration.config import FOLDERS, load_config
-from concord_studies.configuration.stated import RESERVED
 from concord_studies.configuration.study import Study
+from concord_studies.configuration.study_files import RESERVED
 
 
 def orphans(results: Path, studies: Iterable[Study]) -> list[Path]:
@@ -24,9 +24,9 @@ def orphans(results: Path, studies: Iterable[Study]) -> list[Path]:
         asked |= {results / study.key / name for name in study.experiments}
         for section in ("figures", "tables"):
             asked |= {results / study.key / section / f"{n}.yaml" for n in study.outputs(section)}
-    made = {path.parent for path in results.glob("*/*/runs.yaml")}
-    made |= {*results.glob("*/figures/*.yaml"), *results.glob("*/tables/*.yaml")}
-    left = [f for f in made - asked if f.relative_to(results).parts[0] not in RESERVED]
+    results_there = {path.parent for path in results.glob("*/*/runs.yaml")}
+    results_there |= {*results.glob("*/figures/*.yaml"), *results.glob("*/tables/*.yaml")}
+    left = [f for f in results_there - asked if f.relative_to(results).parts[0] not in RESERVED]
     entries = (path.parent.glob(f"{path.stem}.*") for path in left if path.suffix)
     return sorted([*(path for path in left if not path.suffix), *chain(*entries)])
 
@@ -62,11 +62,11 @@ def load_studies(
     kinds.use(*(study.path for study in studies.values()))  # each was checked with its own
     if not studies:
         raise ConcordError(f"{folder / 'papers'} holds no paper's folder; add one")
-    known = [f"{key}/{name}" for key, study in studies.items() for name in study.experiments]
+    experiments = [f"{key}/{name}" for key, study in studies.items() for name in study.experiments]
     for name in [] if checked else config["not_varied"]:
-        if name.partition("/")[0] in studies and name not in known:
+        if name.partition("/")[0] in studies and name not in experiments:
             raise ConcordError(
                 f"{folder / 'config.yaml'}: not_varied: there is no experiment {short(name)}; "
-                f"{nearest(name, known)}"
+                f"{nearest(name, experiments)}"
             )
     return config, studies

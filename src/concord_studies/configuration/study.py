@@ -11,38 +11,36 @@ from msgspec.structs import replace
 from concord import kinds
 from concord.errors import ConcordError, nearest, short
 from concord.options import build
-from concord_studies import metrics, selection
+from concord_studies import selection
 from concord_studies.claims import checks
 from concord_studies.claims.claim import Case, Claim
 from concord_studies.claims.quantities import Quantity
-from concord_studies.configuration import named
-from concord_studies.configuration.cases import StatedClaim, read_claims
+from concord_studies.configuration.cases import ClaimWithCases, read_claims
 from concord_studies.configuration.expansion import Change, expand
 from concord_studies.configuration.sections import Output
-from concord_studies.configuration.stated import Stated
+from concord_studies.configuration.study_files import StudyFiles
 from concord_studies.configuration.sweep import Layer, check_label, merge, nest
 from concord_studies.runs.run import Run
 
 
-class Study(Stated):
+class Study(StudyFiles):
     """A study with its runs, expanded from sweeps, and its figures, tables and claims."""
 
     def __init__(self, path: Path, config: Mapping[str, Any], checked: bool = False) -> None:
         """Read a study's folder; ``checked`` skips the checks of values."""
         super().__init__(path, config, checked)
         self._resolved: dict[str, list[Run]] = {}  # by experiment
-        self._selected: dict[str, list[Run]] = {}  # by selection
         self._kinds: dict[tuple[str, str], tuple[Any, Any]] = {}
 
     @cached_property
     def alternatives(self) -> dict[str, dict[str, Change]]:
         """Return the change of each alternative, by assumption and label."""
-        found: dict[str, dict[str, Change]] = {}
+        changes: dict[str, dict[str, Change]] = {}
         for name, entry in self.assumptions.items():
             for number, alternative in enumerate(entry.alternatives):
                 place, label = f"assumptions.{name}.alternatives[{number}]", alternative.label
                 check_label(name, self.at(f"assumptions.{name}"))
-                if label in found.setdefault(name, {}):
+                if label in changes.setdefault(name, {}):
                     raise ConcordError(
                         f"{self.at(place)}.label: another one is called {label}; rename one"
                     )
@@ -51,8 +49,8 @@ class Study(Stated):
                     keys = merge(keys, nest(key, value))
                 layer = Layer(self.at(f"{place}.set"), keys)
                 when, reads = alternative.when or {}, alternative.reads
-                found[name][label] = Change(name, layer, when, reads)
-        return found
+                changes[name][label] = Change(name, layer, when, reads)
+        return changes
 
     def vary_run(self, run: Run, changes: Sequence[Change] = (), seed: int | None = None) -> Run:
         """Return a copy of a run with alternatives of assumptions, or another master seed.
@@ -99,41 +97,19 @@ class Study(Stated):
         return runs[name]
 
     def select(self, stated: Mapping[str, Any] | str, where: str) -> list[Run]:
-        """Return the runs of an experiment whose labels match a stated selection.
+        """Return the runs of an experiment whose labels match a stated selection; refuse others.
 
         ``stated`` is an experiment's id, or ``{experiment: id, axis: label or [labels]}``.
         """
         if isinstance(stated, str):
             stated = {"experiment": stated}
-        if (asked := str(stated)) not in self._selected:
-            self._selected[asked] = self._select(stated, where)
-        return list(self._selected[asked])
-
-    def _select(self, stated: Mapping[str, Any], where: str) -> list[Run]:
-        """Return the runs of an experiment with the stated labels; refuse unknown axes."""
-        wanted = {name: of for name, of in stated.items() if name != "experiment"}
         experiment: Any = stated.get("experiment")
+        choice = {name: of for name, of in stated.items() if name != "experiment"}
         runs = self.runs_of(experiment, where)
-        axes = self.experiments[experiment].get("sweep", {})
-        for axis in wanted:
-            if axis not in axes:
-                raise ConcordError(
-                    f"{self.at(where)}.{axis}: {experiment} has no such axis; {nearest(axis, axes)}"
-                )
-        chosen = runs
-        for axis, of in wanted.items():
-            labels = list(dict.fromkeys(run.labels[axis] for run in runs))
-            cells = [{"labels": {axis: label}} for label in labels]
-            if mistake := selection.mistake(cells, {axis: of}, f"no run of {experiment}"):
-                raise ConcordError(f"{self.at(where)}.{axis}: {mistake}")
-            meant = {cell["labels"][axis] for cell in cells if selection.matches(cell, {axis: of})}
-            chosen = [run for run in chosen if run.labels[axis] in meant]
-        if not chosen:
-            raise ConcordError(
-                f"{self.at(where)}: no run of {experiment} has {short(wanted)}; "
-                f"its axes are {', '.join(axes)}"
-            )
-        return chosen
+        labels = [{"labels": run.labels} for run in runs]
+        if mistake := selection.mistake(labels, choice, f"no run of {experiment}"):
+            raise ConcordError(f"{self.at(where)}: {mistake}")
+        return [r for r, cell in zip(runs, labels, strict=True) if selection.matches(cell, choice)]
 
     @property
     def name(self) -> str:
@@ -178,88 +154,59 @@ class Study(Stated):
         return list(chosen.values())
 
     @cached_property
-    def stated_claims(self) -> dict[str, StatedClaim]:
+    def claims_with_cases(self) -> dict[str, ClaimWithCases]:
         """Return the claims by id, with their cases as the study's files state them."""
         return read_claims(self.raw.get("claims", {}), self.at("claims"))
 
     @property
     def claims(self) -> dict[str, Claim]:
         """Return the claims by id."""
-        return {name: stated.claim for name, stated in self.stated_claims.items()}
+        return {name: stated.claim for name, stated in self.claims_with_cases.items()}
 
     @cached_property
     def cases(self) -> dict[tuple[str, str, str], Case]:
         """Return the cases to judge, with their runs, by claim, label of the case, and reading."""
-        found = {}
-        for name, (key, claim, cases) in self.stated_claims.items():
-            own = {
-                label: self._of_readings(claim, case, f"claims.{key}")
+        cases_by_key = {}
+        for name, (key, claim, cases) in self.claims_with_cases.items():
+            readings = {
+                label: self._with_runs(claim, case, f"claims.{key}")
                 for label, case in cases.items()
             }
-            for reading in dict.fromkeys(reading for of in own.values() for reading in of):
-                for label, of in own.items():
+            for reading in dict.fromkeys(reading for of in readings.values() for reading in of):
+                for label, of in readings.items():
                     if reading in of:
-                        found[name, label, reading] = of[reading]
-        return found
+                        cases_by_key[name, label, reading] = of[reading]
+        return cases_by_key
 
-    def _of_readings(self, claim: Claim, case: Case, place: str) -> dict[str, Case]:
-        """Return a claim's case in each of the readings in which it is judged, with its runs."""
-        where = self.at(place)
+    def _with_runs(self, claim: Claim, case: Case, place: str) -> dict[str, Case]:
+        """Return a claim's case with the runs it reads, for each reading in which it is judged."""
         reads: list[tuple[Quantity, list[Run]]] = []  # in any reading
         for number, quantity in enumerate(checks.quantities(case.check)):
             there = f"{place}.check[{number}]"
-            if quantity.reading is not None:
-                self.check_reading(quantity.reading, f"{self.at(there)}.reading")
             runs = [
                 run
                 for experiment in quantity.experiments
                 for run in self.select({**(quantity.runs or {}), "experiment": experiment}, there)
             ]
             reads.append((quantity, runs))
-        found = {}
-        for reading in claim.readings or self._shared_readings(reads, place):
-            own = []
-            for quantity, runs in reads:
-                wanted = quantity.reading or reading
-                own.append((quantity, [run for run in runs if run.reading == wanted]))
-                self._check_runs(*own[-1], wanted, where)
-            documents = [[run.document for run in runs] for _, runs in own]
-            checks.require_pairs(case.check, documents, where)
-            found[reading] = replace(case, reads=tuple(own))
-        return found
-
-    def _check_runs(
-        self, quantity: Quantity, runs: Sequence[Run], reading: str, where: str
-    ) -> None:
-        """Refuse a quantity that selects no runs, or a run without its metric."""
-        if not runs:
-            raise ConcordError(
-                f"{where}: no run of {' or '.join(quantity.experiments)} that it reads "
-                f"follows the reading {reading!r}; change readings or runs"
-            )
-        at = (quantity.at,) if isinstance(quantity.at, int) else quantity.at
-        for run in runs:
-            name = f"{run.experiment}/{run.name}"
-            lacking = metrics.refusal(run.document, quantity.metric, quantity.agents or ())
-            if lacking:
-                raise ConcordError(f"{where}: {name} {lacking}")
-            if not isinstance(at, str) and self.config["scale"] != "smoke":
-                who = f"{name} does not record"
-                named.check_iterations(at, [run.document], f"{where}.check.at", who)
-
-    def _shared_readings(
-        self, reads: Sequence[tuple[Quantity, Sequence[Run]]], place: str
-    ) -> list[str]:
-        """Return the readings that runs of every quantity follow, in the order of the file."""
-        found = [[run.reading for run in runs] for of, runs in reads if of.reading is None]
-        first, *others = found or [["published"]]
+        free = [[run.reading for run in runs] for of, runs in reads if of.reading is None]
+        first, *others = free or [["published"]]
         shared = [r for r in dict.fromkeys(first) if all(r in other for other in others)]
-        if not shared:
+        if not (claim.readings or shared):
             raise ConcordError(
                 f"{self.at(place)}: runs of its quantities share no reading; "
                 "choose others, or state the reading of a quantity"
             )
-        return shared
+        return {
+            reading: replace(
+                case,
+                reads=tuple(
+                    (of, [run for run in runs if run.reading == (of.reading or reading)])
+                    for of, runs in reads
+                ),
+            )
+            for reading in claim.readings or shared
+        }
 
     def claim_runs(self) -> list[Run]:
         """Return every run that the claims read, in the order of the claims."""
@@ -268,9 +215,9 @@ class Study(Stated):
     @cached_property
     def claim_reads(self) -> dict[tuple[str, str], list[Quantity]]:
         """Return the quantities that claims read, by experiment and name of the run."""
-        found: dict[tuple[str, str], list[Quantity]] = {}
+        reads: dict[tuple[str, str], list[Quantity]] = {}
         for case in self.cases.values():
             for quantity, runs in case.reads:
                 for run in runs:
-                    found.setdefault((run.experiment, run.name), []).append(quantity)
-        return found
+                    reads.setdefault((run.experiment, run.name), []).append(quantity)
+        return reads

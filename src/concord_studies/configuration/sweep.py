@@ -11,10 +11,14 @@ An axis is one of
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from msgspec import Meta
 
 from concord.errors import ConcordError, short
+from concord.options import Options, Some, build
 
+Values = Some[bool | int | float | str | None]
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,59}")
 
 
@@ -35,11 +39,11 @@ class Layer(NamedTuple):
 
     def find(self, key: str) -> str | None:
         """Return file and key of a run's dotted key, if it is set here."""
-        found: Any = self.keys
+        value: Any = self.keys
         for part in key.split("."):
-            if isinstance(found, Mapping) and part in found:
-                found = found[part]
-            elif part == "kind" and not isinstance(found, Mapping):  # it is a kind, or a number
+            if isinstance(value, Mapping) and part in value:
+                value = value[part]
+            elif part == "kind" and not isinstance(value, Mapping):  # it is a kind, or a number
                 key = key.removesuffix(".kind")
             else:
                 return None
@@ -50,17 +54,12 @@ class Layer(NamedTuple):
 
 def relocate(message: str, where: str, layers: Sequence[Layer]) -> str:
     """Return a message on a run's key, below ``where``, at the place that set the key last."""
-    found = re.match(rf"{re.escape(where)}\.([\w.]*\w)", message)
-    if found is not None:
-        places = (layer.find(found[1]) for layer in reversed(layers))
+    match = re.match(rf"{re.escape(where)}\.([\w.]*\w)", message)
+    if match is not None:
+        places = (layer.find(match[1]) for layer in reversed(layers))
         if place := next(filter(None, places), None):
-            return place + message[found.end() :]
+            return place + message[match.end() :]
     return message
-
-
-def label_texts(labels: Any) -> list[str]:
-    """Return a label, or a list of them, as the texts that name runs."""
-    return [label_text(label) for label in (labels if isinstance(labels, list) else [labels])]
 
 
 def label_text(value: Any) -> str:
@@ -68,52 +67,39 @@ def label_text(value: Any) -> str:
     return format(value, "g") if isinstance(value, float) else str(value)
 
 
+class KeyAxis(Options):
+    """An axis that sets a key of the run, nested ones with dots, to plain values."""
+
+    key: Annotated[str, Meta(pattern=r"^\w+(\.\w+)*$(?!\n)")]
+    values: Values
+
+
 def cells_of(axis: str, values: Any, where: str) -> list[tuple[str, Layer]]:
     """Return the label of each value of an axis, and the keys that it sets.
 
     where: file and key of the axis.
     """
-    single = isinstance(values, list)
-    if single:
-        values = {"key": axis, "values": values}
-    found: list[tuple[str, Layer]] = []
-    if set(values) == {"key", "values"}:
-        key, inner = values["key"], where if single else f"{where}.values"
-        if not isinstance(key, str) or not re.fullmatch(r"\w+(\.\w+)*", key):
-            raise ConcordError(
-                f"{where}.key: {short(key)} is not a key of a run, such as sampler.step_size"
-            )
-        if not isinstance(values["values"], list) or not values["values"]:
-            raise ConcordError(
-                f"{inner}: {short(values['values'])} is not a list of values; "
-                "write it as [a, b, ...]"
-            )
-        for number, value in enumerate(values["values"]):
-            place = f"{inner}[{number}]"
-            if isinstance(value, (dict, list)):
-                raise ConcordError(
-                    f"{place}: {short(value)} is not a plain value; "
-                    "give it a label: {label: {key: value}}"
-                )
-            label = check_label(label_text(value), place)
-            found.append((label, Layer(place, nest(key, value), key)))
+    cells = []
+    if isinstance(values, Mapping) and values.keys() != {"key", "values"}:
+        for label, keys in build(dict[str, dict[str, Any] | None], values, where).items():
+            place = f"{where}.{label}"
+            cells.append((check_label(label, place), Layer(place, keys or {})))
     else:
-        for label, change in values.items():
-            place, change = f"{where}.{label}", {} if change is None else change
-            if not isinstance(change, dict):
-                raise ConcordError(
-                    f"{place}: {short(change)} is not a mapping of keys of the run; "
-                    "write {key: value}, or the axis as a list of values"
-                )
-            found.append((check_label(label, place), Layer(place, change)))
-    labels = [label for label, _ in found]
+        key, place = axis, where
+        if isinstance(values, Mapping):
+            by_key = build(KeyAxis, values, where)
+            key, values, place = by_key.key, by_key.values, f"{where}.values"
+        for number, value in enumerate(build(Values, values, place)):
+            label = check_label(label_text(value), f"{place}[{number}]")
+            cells.append((label, Layer(f"{place}[{number}]", nest(key, value), key)))
+    labels = [label for label, _ in cells]
     for label in labels:
         if labels.count(label) > 1:
             raise ConcordError(
                 f"{where}: two values have the label {label}, so that their runs would be one; "
                 "remove one, or give them labels: {label: {key: value}}"
             )
-    return found
+    return cells
 
 
 def check_label(label: str, where: str) -> str:

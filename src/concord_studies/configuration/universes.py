@@ -22,7 +22,7 @@ from concord_studies.runs.run import Run
 
 SEEDS = range(1, 6)
 BASE = "base"
-LONG = 2e6  # updates of a run, a second or two: such runs may be left out (``not_varied``)
+LONG_RUN = 2e6  # updates of a run, a second or two: such runs may be left out (``not_varied``)
 
 
 @dataclass(frozen=True)
@@ -45,23 +45,23 @@ def universes(study: Study, pairs: bool) -> dict[str, Universe]:
         for name, changes in study.alternatives.items()
         for label, change in changes.items()
     ]
-    found = alone + [
+    all_universes = alone + [
         Universe(f"seed_{seed}", seed=seed) for seed in SEEDS if seed != study.config["seed"]
     ]
     if pairs:
-        found += [
+        all_universes += [
             Universe(f"{one.name}+{other.name}", one.changes + other.changes)
             for one, other in itertools.combinations(alone, 2)
             if one.changes[0].assumption != other.changes[0].assumption
         ]
-    return {universe.name: universe for universe in found}
+    return {universe.name: universe for universe in all_universes}
 
 
 class Multiverse:
     """A study's universes, with the runs that each universe changes and computes.
 
     runs: by universe, then by experiment and name of the study's run: the run in its place.
-    experiments: by universe: the runs that are computed for it, as ``reduce_run`` has them; what an
+    experiments: by universe that computes any: its runs, as ``reduce_run`` has them; what an
     earlier universe has is there, and what takes long of experiments in ``not_varied`` nowhere.
     """
 
@@ -69,49 +69,34 @@ class Multiverse:
         """Vary every run that the study's claims read, in each universe."""
         self.study, self.universes = study, universes(study, study.config["pairs"])
         self.runs: dict[str, dict[tuple[str, str], Run]] = {}
-        self._computed: dict[str, dict[str, Run]] = {}
-        read = {(run.experiment, run.name): run for run in study.claim_runs() if run.arena is None}
-        self._own = {self._key(run): run for run in read.values()}
-        self._homes = dict.fromkeys(self._own, BASE)
-        spared = {
-            name
-            for name in study.experiments
-            if f"{study.key}/{name}" in study.config["not_varied"]
-        }
-        for name, changes in self.universes.items():
-            others = {
-                key: study.vary_run(run, changes.changes, changes.seed) for key, run in read.items()
-            }
-            self.runs[name] = {
-                key: run
-                for key, run in others.items()
-                if run.document != read[key].document or changes.reads(read[key])
-            }
-            for whole in self.runs[name].values():
-                run = reduce_run(study, whole)
-                here = self._homes.setdefault(run.digest, name) == name
-                if here and (f"{study.key}/{run.experiment}" not in spared or cost(run) <= LONG):
-                    own = self._computed.setdefault(name, {})
-                    own[f"{run.experiment}/{run.name}"] = run
-
-    @property
-    def experiments(self) -> dict[str, Experiment]:
-        """Return the runs that each universe computes; nothing of one that computes none."""
-        return {
-            name: Experiment(self.study.path, runs, universe=True)
-            for name, runs in self._computed.items()
-            if runs
-        }
+        self.experiments: dict[str, Experiment] = {}
+        base = {(run.experiment, run.name): run for run in study.claim_runs() if run.arena is None}
+        self._base_runs = {self._key(run): run for run in base.values()}
+        self._homes = dict.fromkeys(self._base_runs, BASE)
+        for name, universe in self.universes.items():
+            self.runs[name], computed = {}, {}
+            for key, run in base.items():
+                other = study.vary_run(run, universe.changes, universe.seed)
+                if other.document == run.document and not universe.reads(run):
+                    continue
+                self.runs[name][key] = other
+                reduced = reduce_run(study, other)
+                spared = f"{study.key}/{run.experiment}" in study.config["not_varied"]
+                is_first = self._homes.setdefault(reduced.digest, name) == name
+                if is_first and not (spared and cost(reduced) > LONG_RUN):
+                    computed[f"{run.experiment}/{run.name}"] = reduced
+            if computed:
+                self.experiments[name] = Experiment(study.path, computed, universe=True)
 
     def _key(self, run: Run) -> str:
         """Return the digest of the run reduced to what claims read of it."""
         return reduce_run(self.study, run).digest
 
-    def twin(self, run: Run) -> Run:
+    def find_twin(self, run: Run) -> Run:
         """Return the study's run that is the same as a run of a universe, as far as claims read."""
-        return self._own[self._key(run)]
+        return self._base_runs[self._key(run)]
 
-    def home(self, run: Run) -> str:
+    def find_home(self, run: Run) -> str:
         """Return the universe that computes a run; BASE if the study itself does."""
         return self._homes[self._key(run)]
 
@@ -129,7 +114,7 @@ def reduce_run(study: Study, run: Run) -> Run:
     if not families:
         return run
     apart = all(declared(kinds.find("metrics", f, "metrics"), "APART") for f in families)
-    if all(any(metrics.exact(family, name) for family in families) for name in names):
+    if all(any(metrics.is_exact(family, name) for family in families) for name in names):
         legacy = run.document["problem"].get("legacy_seed")
         draws_nothing = legacy and run.partition.kind == "consecutive"
         return with_changes(
@@ -142,6 +127,6 @@ def reduce_run(study: Study, run: Run) -> Run:
     if apart and all(quantity.at != "all" for quantity in read):
         at = {k for q in read for k in (q.at if isinstance(q.at, tuple) else [q.at])} - {"last"}
         due = run.record.iterations(run.iterations).tolist()
-        kept = tuple(k for k in due if k in {*at, due[-1]})
-        return with_changes(run, metrics=families, record=replace(run.record, at=kept))
+        iterations = tuple(k for k in due if k in {*at, due[-1]})
+        return with_changes(run, metrics=families, record=replace(run.record, at=iterations))
     return with_changes(run, metrics=families)

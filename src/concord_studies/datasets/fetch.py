@@ -16,7 +16,7 @@ from concord import __version__
 from concord.errors import ConcordError, short
 from concord_studies.datasets.registry import find, mismatch
 from concord_studies.home import REGISTRY
-from concord_studies.io import whole
+from concord_studies.io import whole_file
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ def fetch(
     reasons = []
     for source in (*copies, *file.urls):
         try:
-            with whole(destination) as part:
+            with whole_file(destination) as part:
                 if isinstance(source, Path):
                     _raise_if_refused(mismatch(source, file))
                     shutil.copyfile(source, part)
@@ -96,6 +96,7 @@ def _download(url: str, part: Path, timeout: float) -> None:
 
 
 def _mirror_folder(mirror: str | Path | None) -> Path | None:
+    """Return the folder of the data mirror, or of the variable's. None if neither names one."""
     value = mirror or os.environ.get(MIRROR_VARIABLE)
     folder = os.path.expanduser(value) if value else None  # Path's has no sentence for ~nobody
     if folder and not Path(folder).is_dir():

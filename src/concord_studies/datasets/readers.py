@@ -87,10 +87,11 @@ def table(path: str | Path) -> dict[str, np.ndarray]:
 
 def parameters(columns: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Return draws by parameter of columns named theta, or theta[1], theta[2], ... in order."""
-    found: dict[str, list[np.ndarray]] = {}
+    columns_by_name: dict[str, list[np.ndarray]] = {}
     for name, values in columns.items():
-        found.setdefault(name.partition("[")[0], []).append(np.asarray(values, dtype=float))
+        parts = columns_by_name.setdefault(name.partition("[")[0], [])
+        parts.append(np.asarray(values, dtype=float))
     return {
         name: np.stack(parts, axis=1) if f"{name}[1]" in columns else parts[0]
-        for name, parts in found.items()
+        for name, parts in columns_by_name.items()
     }

@@ -25,7 +25,8 @@ class DataFile(Options):
     urls: Annotated[Some[str], "where the file is published, in the order to try"] = ()
     mirror: Annotated[str | None, "where it lies in a data mirror; none: there by its name"] = None
     made: Annotated[
-        dict[str, Any] | None, "instead of urls: the recipe of draws (concord_studies.certified)"
+        dict[str, Any] | None,
+        "instead of urls: the recipe of draws (stages.certify)",
     ] = None
     kept: Annotated[bool, "instead of urls: it lies in the folder recorded beside the registry"] = (
         False
@@ -55,15 +56,16 @@ def load_registry(path: str | Path = REGISTRY) -> dict[str, Dataset]:
 
 @lru_cache(maxsize=8)
 def _read(path: str | Path, as_of: tuple[int, ...] | None) -> dict[str, Dataset]:
-    found: dict[str, Dataset] = build_file(Sets, load_yaml(path), path)
-    for name, entry in found.items():
+    """Read and check the registry; ``as_of``, its signature, has it read again once it changes."""
+    datasets: dict[str, Dataset] = build_file(Sets, load_yaml(path), path)
+    for name, entry in datasets.items():
         for key, file in entry.files.items():
             if (bool(file.urls), file.made is not None, file.kept).count(True) != 1:
                 raise ConcordError(
                     f"{path}: {name}.files.{key}: a file has either urls, made or kept; give one "
                     "of them"
                 )
-    return found
+    return datasets
 
 
 def files_of(dataset: str, registry: str | Path = REGISTRY) -> dict[str, DataFile]:

@@ -1,7 +1,7 @@
 """Axes: what x counts, ticks of log scales, and marks at the edges of a panel."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -9,7 +9,6 @@ from matplotlib.axis import Axis, XAxis
 from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, LogLocator, NullFormatter
 
 from concord_studies import metrics, results
-from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.results import Measured
 
@@ -23,13 +22,11 @@ Price = Annotated[
 ]
 
 
-def reads(price: str, select: Mapping[str, Any]) -> list[Read]:
-    """Return the metrics that runs must have for an x axis that shows a price."""
-    return [] if price in (ITERATION, SHARE) else [Read(price, select, ("network",))]
+def place_iterations(run: Measured, iterations: np.ndarray, price: str) -> np.ndarray:
+    """Return where a run's iterations are on an x axis, the same shape.
 
-
-def along(run: Measured, iterations: np.ndarray, price: str) -> np.ndarray:
-    """Return the positions of iterations on an x axis that shows iterations or a price."""
+    price: what the axis counts; if neither iterations nor their share, what the network has paid.
+    """
     if price in (ITERATION, SHARE):
         return iterations
     paid = results.series(run, price, "network")

@@ -32,7 +32,7 @@ class LinePanel:
     points: list[float]
 
     @property
-    def log(self) -> bool:
+    def is_log(self) -> bool:
         """Whether the y axis is logarithmic."""
         return self.params.y.scale == "log"
 
@@ -42,20 +42,20 @@ class LinePanel:
         return [*(value for value, _ in self.floors), *self.points]
 
     @property
-    def bars(self) -> bool:
+    def has_bars(self) -> bool:
         """Whether intervals are bars: on a log axis, and where more than two bands would cover."""
-        return self.log or len(self.lines) > 2 or bool(self.params.x.over)
+        return self.is_log or len(self.lines) > 2 or bool(self.params.x.over)
 
     @property
     def handles(self) -> list[Artist]:
         """Return the legend's entries of the panel's lines, each text once."""
-        found: dict[str, dict[str, Any]] = {}
+        looks: dict[str, dict[str, Any]] = {}
         for line in (line for line in self.lines if line.first):
             text = line.text if len(line.ends) or line.diverged else f"{line.text} (no point)"
-            found[text] = {"linestyle": line.pattern, **line.look.line}
+            looks[text] = {"linestyle": line.pattern, **line.look.line}
             if self.params.has("deviation"):
-                found[text] = {**_RECORDED, "markeredgecolor": line.look.color}
-        return [style.entry(text, **look) for text, look in found.items()]
+                looks[text] = {**_RECORDED, "markeredgecolor": line.look.color}
+        return [style.entry(text, **look) for text, look in looks.items()]
 
 
 def draw_levels(panel: LinePanel, axes: Axes) -> None:
@@ -67,7 +67,7 @@ def draw_levels(panel: LinePanel, axes: Axes) -> None:
     for value, text, look in levels:
         if low <= value <= high:
             axes.axhline(value, **look, label=f"_{text}", zorder=1.8)
-        elif value > high or panel.log:
+        elif value > high or panel.is_log:
             _axes.mark_edge(axes, value, text, beyond)
             beyond += 1
 
@@ -75,84 +75,88 @@ def draw_levels(panel: LinePanel, axes: Axes) -> None:
 def draw_lines(panel: LinePanel, axes: Axes) -> None:
     """Draw a panel's lines with their layers; the first line is on top."""
     params, many = panel.params, len(panel.lines) > 6
-    for order, line in enumerate(panel.lines):
-        depth = 2.0 + 0.5 * (1 - order / len(panel.lines))
+    for index, line in enumerate(panel.lines):
+        zorder = 2.0 + 0.5 * (1 - index / len(panel.lines))
         color, gray = line.look.color, line.look.color == MUTED
         if params.has("deviation"):
             _draw_deviation(line, axes)
             continue
-        if line.exact is not None and not gray:
-            width, label = (0, "_law") if params.x.over else (0.7, f"_estimate {line.name}")
-            look: dict[str, Any] = {
-                "color": style.lighten(color),
-                "linestyle": line.pattern,
-                "linewidth": width,
-            }
-            axes.plot(line.estimate.iteration, line.estimate.value, **look, zorder=1.9, label=label)
+        if line.exact is not None and not gray and not params.x.over:
+            axes.plot(
+                line.estimate.iteration,
+                line.estimate.value,
+                color=style.lighten(color),
+                linestyle=line.pattern,
+                linewidth=0.7,
+                zorder=1.9,
+                label=f"_estimate {line.name}",
+            )
         axes.plot(
-            line.main.iteration,
-            line.main.value,
+            line.main_series.iteration,
+            line.main_series.value,
             **(line.look.line if line.first else {**line.look.line, "marker": ""}),
             linestyle=line.pattern,
             linewidth=0.6 if gray else 0.9 if many else style.RC["lines.linewidth"],
             markersize=2.8 if many else style.RC["lines.markersize"],
-            markevery=_choose_places(panel, order, line.main.iteration).tolist(),
+            markevery=_choose_places(panel, index, line.main_series.iteration).tolist(),
             label=line.name,
-            zorder=1.85 if gray else depth,
+            zorder=1.85 if gray else zorder,
         )
-        _draw_intervals(panel, line, order, axes, depth)
+        _draw_intervals(panel, index, axes, zorder)
         if line.recorded is not None:
-            at = _choose_places(panel, order, line.recorded.iteration, 14)
-            x, y = line.recorded.iteration[at], line.recorded.value[at]
-            look = {**_RECORDED, "markeredgecolor": color}
-            axes.plot(x, y, **look, label=f"_recorded {line.name}", zorder=3.2)
+            at = line.recorded.take(_choose_places(panel, index, line.recorded.iteration, 14))
+            look = {**_RECORDED, "markeredgecolor": color, "label": f"_recorded {line.name}"}
+            axes.plot(at.iteration, at.value, **look, zorder=3.2)
         if line.hollow.any():
-            x, y = line.estimate.iteration[line.hollow], line.estimate.value[line.hollow]
-            axes.plot(x, y, "o", ms=4, mfc="w", mec=color, label="_hollow", zorder=3.2)
-    _draw_slopes(panel, axes)
+            at = line.estimate.take(line.hollow)
+            look = {"ms": 4, "mfc": "w", "mec": color, "label": "_hollow"}
+            axes.plot(at.iteration, at.value, "o", **look, zorder=3.2)
+    _draw_power_guides(panel, axes)
 
 
-def _choose_places(panel: LinePanel, order: int, x: np.ndarray, count: int = 8) -> np.ndarray:
-    """Return the indices at which the line of an order has marks, about ``count`` of them.
+def _choose_places(panel: LinePanel, index: int, x: np.ndarray, count: int = 8) -> np.ndarray:
+    """Return at which points the line of an index has marks, about ``count`` of them.
 
     They are as far apart on a log axis as on a linear one, and others for each line, or lines that
     coincide would hide each other's; over a label each point has one.
     """
     if panel.params.x.over or not len(x):
         return np.arange(len(x))
-    apart = order / len(panel.lines)
+    apart = index / len(panel.lines)
     if panel.params.x.scale == "log":
         along = np.log(x)
-        wanted = along[0] + np.ptp(along) * (np.arange(count) + apart) / count
-        return np.unique(np.searchsorted(along, wanted).clip(0, len(x) - 1))
+        places = along[0] + np.ptp(along) * (np.arange(count) + apart) / count
+        return np.unique(np.searchsorted(along, places).clip(0, len(x) - 1))
     step = max(1, len(x) // count)
     return np.arange(int(step * apart), len(x), step)
 
 
-def _draw_intervals(panel: LinePanel, line: Line, order: int, axes: Axes, depth: float) -> None:
+def _draw_intervals(panel: LinePanel, index: int, axes: Axes, zorder: float) -> None:
     """Draw the intervals of a line's estimate: a band, or bars at some of its points.
 
     On a log axis a bar that reaches 0 ends in a small arrow.
+    index: the line's in the panel, by which its bars are apart from those of others.
+    zorder: matplotlib's, of the line.
     """
+    line = panel.lines[index]
     shown = line.estimate
     if not np.isfinite(shown.lo).any():
         return
     low, high = axes.get_ylim()
-    reach = (low / 100, high * 100) if panel.log else (2 * low - high, 2 * high - low)
+    reach = (low / 100, high * 100) if panel.is_log else (2 * low - high, 2 * high - low)
     lo, hi = np.clip(shown.lo, *reach), np.clip(shown.hi, *reach)  # PDF cannot hold 1e300
-    if not panel.bars:
+    if not panel.has_bars:
         axes.fill_between(shown.iteration, lo, hi, color=line.look.color, **style.BAND, zorder=1.5)
         return
-    at = _choose_places(panel, order, shown.iteration)
-    x, value, lo, hi = shown.iteration[at], shown.value[at], shown.lo[at], hi[at]
-    color = style.lighten(line.look.color)
-    endless = panel.log & (lo < value / 10)
-    lo = np.where(endless, value / 1.8, lo)
-    axes.vlines(x, lo, hi, colors=color, linewidth=1.0, zorder=depth - 0.6)
-    arrow: dict[str, Any] = {"marker": 11, "markersize": 3, "linestyle": "", "markeredgewidth": 0}
+    places = _choose_places(panel, index, shown.iteration)
+    at, color = shown.take(places), style.lighten(line.look.color)
+    endless = panel.is_log & (at.lo < at.value / 10)
+    lo = np.where(endless, at.value / 1.8, at.lo)
+    axes.vlines(at.iteration, lo, hi[places], colors=color, linewidth=1.0, zorder=zorder - 0.6)
     if endless.any():
-        at_zero = x[endless], lo[endless]
-        axes.plot(*at_zero, color=color, **arrow, zorder=depth - 0.6, label="_to_zero")
+        arrow: dict[str, Any] = {"marker": 11, "markersize": 3, "markeredgewidth": 0}
+        arrow |= {"linestyle": "", "color": color, "label": "_to_zero"}
+        axes.plot(at.iteration[endless], lo[endless], **arrow, zorder=zorder - 0.6)
 
 
 def _draw_deviation(line: Line, axes: Axes) -> None:
@@ -164,38 +168,39 @@ def _draw_deviation(line: Line, axes: Axes) -> None:
     axes.plot(shown.iteration, shown.value, **look, label=line.name)
 
 
-def _draw_slopes(panel: LinePanel, axes: Axes) -> None:
-    """Draw powers of x above the first value of each curve, over the range of log axes."""
+def _draw_power_guides(panel: LinePanel, axes: Axes) -> None:
+    """Draw x^p, p the panel's slopes, from above the first value of each curve, on log axes."""
     slopes = panel.params.layer_option("slopes") or ()
     for line, slope in zip(panel.lines, slopes, strict=False):
-        x, y = line.main.iteration, line.main.value
+        x, y = line.main_series.iteration, line.main_series.value
         x, y = x[(x > 0) & (y > 0)], y[(x > 0) & (y > 0)]
         if not len(x) or y[-1] > 0.7 * y[0]:
             continue  # nothing that falls
-        ends = np.array([x[0], x[-1]])
+        ends = x[[0, -1]]
         along = 1.35 * y[0] * (ends / x[0]) ** slope
         axes.plot(ends, along, **style.POINT, zorder=1.9, label="_slope")
         if len(slopes) > 1:  # else the legend has its name
-            name: dict[str, Any] = {"fontsize": style.SMALL, "color": style.NOTE, "ha": "left"}
             axes.annotate(
                 f"$k^{{{slope:g}}}$",
                 (ends[1], along[1]),
                 (3, 0),
                 textcoords="offset points",
                 va="center",
+                ha="left",
                 annotation_clip=False,
-                **name,
+                fontsize=style.SMALL,
+                color=style.NOTE,
             )
 
 
 def mark_divergence(panel: LinePanel, axes: Axes) -> None:
-    """Mark with crosses where runs diverged, at the panel's top for curves that left it."""
+    """Mark with crosses and notes where runs diverged; at the top if a curve left the panel."""
     top = axes.get_ylim()[1]
     notes: dict[str, tuple[bool, float, float, str, str]] = {}
     for line in panel.lines:
         if line.diverged is None:
             continue
-        last = line.main.value[-1] if line.main.value.size else math.inf
+        last = line.main_series.value[-1] if line.main_series.value.size else math.inf
         inside = last < top
         axes.plot(
             [line.diverged_at],
@@ -207,8 +212,8 @@ def mark_divergence(panel: LinePanel, axes: Axes) -> None:
             clip_on=False,
             zorder=4,
         )
-        out = np.flatnonzero(line.main.value > top)
-        at = line.main.iteration[out[0]] if out.size else line.diverged_at
+        out = np.flatnonzero(line.main_series.value > top)
+        at = line.main_series.iteration[out[0]] if out.size else line.diverged_at
         part, first = line.diverged.fraction, f"$k$ = {line.diverged.iteration:g}"
         who = "" if panel.params.lines == "agent" else f"{line.text}: "
         share = "all" if part >= 1 else f"{100 * part:.2g} % of the"
@@ -243,12 +248,12 @@ def mark_divergence(panel: LinePanel, axes: Axes) -> None:
         height -= 0.1 * (1 + text.count("\n"))
 
 
-def list_references(
-    params: Params, panels: Sequence[LinePanel], seen: Collection[Any]
+def legend_of_marks(
+    params: Params, panels: Sequence[LinePanel], labels: Collection[Any]
 ) -> Iterator[Artist]:
-    """Yield the legend's entries of intervals, floors, points and crosses.
+    """Yield the legend's entries of what is no curve: intervals, floors, points and crosses.
 
-    seen: labels of what the panels show; a floor that is an arrow at the edge needs no entry.
+    labels: those of the lines that are drawn; a floor that is an arrow at the edge needs no entry.
     """
     lines = [line for panel in panels for line in panel.lines]
     gray: dict[str, Any] = {"color": style.GRAY}
@@ -260,15 +265,15 @@ def list_references(
     sd = "± 1 sd over chains" if params.layer_option("sd") else "95 % interval"
     exact = [line.exact is not None for line in lines]
     pale = "estimate, " if any(exact) and not over else ""
-    if any(p.bars for p in with_ends):
+    if any(p.has_bars for p in with_ends):
         bar: dict[str, Any] = {"marker": "|", "markersize": 8, "markeredgewidth": 1.0}
         bar |= {
             "linestyle": "-" if pale else "",
             "linewidth": 0.7,
             "color": style.lighten(style.GRAY),
         }
-        yield style.entry(f"{pale}{sd}{', arrow: to 0' if '_to_zero' in seen else ''}", **bar)
-    if not all(p.bars for p in with_ends):
+        yield style.entry(f"{pale}{sd}{', arrow: to 0' if '_to_zero' in labels else ''}", **bar)
+    if not all(p.has_bars for p in with_ends):
         yield Patch(**gray, **style.BAND, label=f"{pale}{sd}")
     if any(exact) and not all(exact):
         yield style.entry("exact law (with a pale estimate)", **gray)
@@ -278,12 +283,12 @@ def list_references(
     if any(line.recorded is not None for line in lines):
         yield style.entry("recorded by the authors", **_RECORDED, markeredgecolor=style.GRAY)
     draws = dict.fromkeys(str(count) for panel in panels for _, count in panel.floors if count)
-    if "_floor" in seen:
+    if "_floor" in labels:
         of = f"{' or '.join(draws)} " if draws else ""
         yield style.entry(f"floor of {of}exact draws", **style.FLOOR)
-    if "_point" in seen:
+    if "_point" in labels:
         yield style.entry("a point at the posterior's mean", **style.POINT)
-    if "_printed" in seen:
+    if "_printed" in labels:
         yield style.entry("print", **style.PRINTED)
     if any(line.diverged for line in lines):
         yield style.entry("diverged", **gray, **_CROSS)

@@ -3,16 +3,28 @@
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from concord.errors import ConcordError
 from concord_studies import selection
 from concord_studies.figures import style
+from concord_studies.option_notes import NamesLabel, NamesRuns
 from concord_studies.results import Measured
+
+# Options that several kinds of figures share.
+Rows = Annotated[str | None, NamesLabel("label with one row of panels per value")]
+Columns = Annotated[str | None, NamesLabel("label with one column of panels per value")]
+Select = Annotated[
+    dict | None, NamesRuns("runs drawn: {label: value or [values]}; a list sets the order")
+]
+Names = Annotated[dict | None, "other texts for values, or symbols for labels"]
+Width = Annotated[
+    Literal["auto", "column", "full"],
+    "column (3.4 in), full (7 in), or auto: full for panels side by side",
+]
 
 
 @dataclass(frozen=True)
@@ -25,7 +37,7 @@ class Cell:
     column: int
 
 
-def cross(
+def cross_panels(
     runs: Sequence[Measured],
     names: Mapping[str, Any] | None,
     columns: str | None = None,
@@ -34,11 +46,11 @@ def cross(
     """Return a panel per value of ``columns`` in a row per value of ``rows``."""
     cells = []
     for r, (row_value, in_row) in enumerate(selection.split(runs, rows)):
-        for c, (column_value, in_column) in enumerate(selection.split(runs, columns)):
-            named = ((columns, column_value), (rows, row_value))
-            title = ", ".join(style.name(key, value, names) for key, value in named if key)
-            here = [m for m in in_column if any(m is other for other in in_row)]
-            cells.append(Cell(title, here, r, c))
+        for c, (column_value, _) in enumerate(selection.split(runs, columns)):
+            labels = ((columns, column_value), (rows, row_value))
+            title = ", ".join(style.name(key, value, names) for key, value in labels if key)
+            shown = selection.with_value(in_row, columns, column_value) if columns else in_row
+            cells.append(Cell(title, shown, r, c))
     return cells
 
 
@@ -56,13 +68,16 @@ def arrange_panels(
     return [Cell(*panel, *divmod(place, across)) for place, panel in enumerate(shown)]
 
 
-def lines(
+def split_lines(
     runs: Sequence[Measured],
     scope: Sequence[Measured],
     key: str,
     names: Mapping[str, Any] | None,
 ) -> Iterator[tuple[Any, style.Look, str, list[Measured]]]:
-    """Yield each value of ``key``, with its look, its text, and the runs that have it."""
+    """Yield each value of a label, with its look, its text, and the runs that have it.
+
+    scope: the runs whose values are told apart by their looks, which others may share.
+    """
     values = selection.distinct(scope, key)
     for value, look in zip(values, style.looks(key, values), strict=True):
         yield value, look, style.name(key, value, names), selection.with_value(runs, key, value)
@@ -84,23 +99,22 @@ class Panels:
     def __init__(
         self, cells: Sequence[Cell], height: float, share: str = "all", width: str = "auto"
     ) -> None:
-        """Lay out an axes for each cell, ``height`` inches a row; ``share``: y axes in common."""
         self.cells, self.share = cells, share
         self.rows = 1 + max(cell.row for cell in cells)
         self.columns = 1 + max(cell.column for cell in cells)
         column = width == "column" or (width == "auto" and self.columns == 1)
         size = (style.COLUMN if column else style.FULL, height * self.rows)
         self.figure = Figure(figsize=size, layout="constrained")
-        sharing: Any = {"all": True, "row": "row", "none": False}[share]
-        table = self.figure.subplots(self.rows, self.columns, squeeze=False, sharey=sharing)
+        shared: Any = share
+        table = self.figure.subplots(self.rows, self.columns, squeeze=False, sharey=shared)
         for axes in table.ravel():
             axes.set_visible(False)
         self.axes: list[Axes] = [table[cell.row, cell.column] for cell in cells]
-        free = [axes for axes in table[-1] if axes not in self.axes]
-        self.free: Axes | None = free[0] if free else None
+        self.free: Axes | None = next((ax for ax in table[-1] if ax not in self.axes), None)
         for index, (cell, axes) in enumerate(self):
+            letter = f"({chr(ord('a') + index)}) " if len(cells) > 1 else ""
+            axes.set_title(f"{letter}{cell.title}".rstrip())
             axes.set_visible(bool(cell.runs))
-            axes.set_title(style.panel_title(index, cell.title, len(cells)))
 
     def __iter__(self) -> Iterator[tuple[Cell, Axes]]:
         """Yield each cell with its axes."""
@@ -112,8 +126,8 @@ class Panels:
         if len(x) > room and " (" in x:
             x = x.replace(" (", "\n(", 1)
             self.figure.set_figheight(self.figure.get_figheight() + 0.15)
+        others = [cell for cell in self.cells if cell.runs]
         for cell, axes in self:
-            others = [c for c in self.cells if c.runs]
             left = any(c.row == cell.row and c.column < cell.column for c in others)
             if not any(c.column == cell.column and c.row > cell.row for c in others):
                 axes.set_xlabel(x)
@@ -130,11 +144,9 @@ class Panels:
         if self.free is None or len(entries) > 9:
             style.legend_of(self.figure, handles, references)
             return self.figure
+        room = int(11 * self.figure.get_figwidth() / self.columns)
         for entry in entries:
-            label = str(entry.get_label())
-            entry.set_label(
-                textwrap.fill(label, int(11 * self.figure.get_figwidth() / self.columns))
-            )
+            entry.set_label(textwrap.fill(str(entry.get_label()), room))
         self.free.set_visible(True)
         self.free.set_axis_off()
         self.free.legend(handles=entries, loc="upper left", borderaxespad=0)
@@ -153,13 +165,3 @@ def name_cells(axes: Axes, columns: Sequence[str], rows: Sequence[str]) -> None:
     if max(map(len, columns)) > room / len(columns):
         for label in axes.get_xticklabels():
             label.set(rotation=35, ha="right", rotation_mode="anchor")
-
-
-def limits(values: Sequence[float | None] | None, option: str) -> tuple[float | None, float | None]:
-    """Return the [low, high] of an axis, checked; None on a side leaves it to the data."""
-    if values is None:
-        return None, None
-    low, high = values
-    if low is not None and high is not None and not low < high:
-        raise ConcordError(f"{option}: {list(values)!r} is not in order; write it as [low, high]")
-    return low, high

@@ -6,8 +6,8 @@ the one that most universes turn.
 """
 
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,9 @@ MARKERS = {"holds": "o", "open": "D", "fails": "s", "": "o"}
 WORDS = {"holds": "holds", "open": "inconclusive", "fails": "does not hold"}
 NONE = "#f3f3f3"  # nothing that the claim reads is changed
 OURS = "as configured"
+_RULE: dict[str, Any] = {"color": "#444444", "linewidth": 0.8, "linestyle": (0, (4, 2))}
+_PRINTED: dict[str, Any] = {"color": style.GREEN, "linewidth": 1.0}
+_RING: dict[str, Any] = {"color": "none", "marker": "o", "markersize": 7, "markeredgecolor": "k"}
 
 
 def save(
@@ -43,44 +46,47 @@ def save(
     names, says: what universes are, and what claims say, in words.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    pictures: dict[str, Callable[[], Figure]] = {}
-    if any(way(row["verdict"]) for row in rows):
-        pictures["overview"] = partial(overview, rows, list(names))
-    by_claim: dict[str, list[Row]] = {}
-    for row in rows:
-        by_claim.setdefault(row["claim"], []).append(row)
-    for claim, own in by_claim.items():
-        if len(own) > len({(row["case"], row["reading"]) for row in own}):  # not the study alone
-            pictures[f"claim_{claim}"] = partial(curve, says[claim], own, names)
-    drawn = []
-    for name, draw in pictures.items():
+    files = []
+    for name, figure in _draw_all(rows, names, says):
         suffixes = (".pdf", ".svg", ".png") if name == "overview" else (".pdf", ".svg")
         paths = [folder / f"{name}{suffix}" for suffix in suffixes]
-        style.save(draw(), paths, watermark)
-        drawn += paths
-    return drawn
+        style.save(figure, paths, watermark)
+        files += paths
+    return files
 
 
-def _case(rows: Sequence[Row]) -> str:
-    """Return the first case whose verdict differs in the most universes."""
-    base = {
-        (row["case"], row["reading"]): row["verdict"] for row in rows if row["universe"] == BASE
+def _draw_all(
+    rows: Sequence[Row], names: Mapping[str, str], says: Mapping[str, str]
+) -> Iterator[tuple[str, Figure]]:
+    """Yield the overview, and the curve of each claim that is judged in other universes, too."""
+    if any(way(row["verdict"]) for row in rows):
+        yield "overview", overview(rows, list(names))
+    for claim in dict.fromkeys(row["claim"] for row in rows):
+        of_claim = [row for row in rows if row["claim"] == claim]
+        if any(row["universe"] != BASE for row in of_claim):
+            yield f"claim_{claim}", curve(says[claim], of_claim, names)
+
+
+def _find_case(rows: Sequence[Row]) -> str:
+    """Return the first case whose verdict differs in the most universes from the study's own."""
+    study = {
+        (row["case"], row["reading"]): way(row["verdict"])
+        for row in rows
+        if row["universe"] == BASE
     }
-    turned = dict.fromkeys((case for case, _ in base), 0)
+    turned = Counter(dict.fromkeys((case for case, _ in study), 0))
     for row in rows:
-        said = way(row["verdict"])
-        turned[row["case"]] += bool(said) and said != way(base[row["case"], row["reading"]])
-    return max(turned, key=lambda case: turned[case])
+        turned[row["case"]] += way(row["verdict"]) not in ("", study[row["case"], row["reading"]])
+    return turned.most_common(1)[0][0]
 
 
 @style.styled
 def curve(says: str, rows: Sequence[Row], names: Mapping[str, str]) -> Figure:
     """Draw the specification curve of what a claim says, a column per reading."""
-    case = _case(rows)
+    case = _find_case(rows)
     shown = [row for row in rows if row["case"] == case]
     readings = list(dict.fromkeys(row["reading"] for row in shown))
-    there = [name for name in names if any(row["universe"] == name for row in shown)]
-    lines = _lines(there, names)
+    lines = _list_lines({row["universe"] for row in shown}, names)
     height = 0.115 * len(lines) + 0.1
     figure = Figure(figsize=(style.FULL, 2.2 + height), layout="constrained")
     axes = figure.subplots(
@@ -91,30 +97,29 @@ def curve(says: str, rows: Sequence[Row], names: Mapping[str, str]) -> Figure:
         sharey="row",
         gridspec_kw={"height_ratios": [1.6, height]},
     )
-    for column, reading in enumerate(readings):
-        own = [row for row in shown if row["reading"] == reading]
-        own.sort(key=lambda row: (_value(row), row["universe"] != BASE))
-        top, below = axes[:, column]
-        _numbers(top, own)
-        _draw_dots(below, own, lines)
+    for reading, (top, below) in zip(readings, axes.T, strict=True):
+        of_reading = [row for row in shown if row["reading"] == reading]
+        of_reading.sort(key=lambda row: (_number(row), row["universe"] != BASE))
+        _draw_numbers(top, of_reading)
+        _draw_dots(below, of_reading, lines)
         top.set_title(reading)
     _scale(axes[0, 0], [row for row in shown if row["value"] is not None])
     what = next((row["what"] for row in shown if row["what"]), "")
     axes[0, 0].set_ylabel("\n".join(textwrap.wrap(what, 34)), parse_math=False)
-    axes[1, 0].set_yticks(range(len(lines)), [text for _, text in lines], parse_math=False)
+    axes[1, 0].set_yticks(range(len(lines)), lines.values(), parse_math=False)
     axes[1, 0].set_ylim(len(lines) - 0.5, -0.5)
     label = f"{says.rstrip('.')}: {words.case(case)}" if case else says
     title = textwrap.wrap(" ".join(label.split()), 112)
     figure.set_figheight(figure.get_figheight() + 0.13 * (len(title) - 1))
     figure.suptitle("\n".join(title), x=0.01, ha="left", fontsize=8, parse_math=False)
-    said = {way(row["verdict"]) for row in shown}
+    ways = {way(row["verdict"]) for row in shown}
     handles = [
         style.entry(text, color=COLORS[w], marker=MARKERS[w], linestyle="")
         for w, text in WORDS.items()
-        if w in said
+        if w in ways
     ]
     handles.append(style.entry(OURS, linestyle="", **_RING))
-    if _ends(shown):
+    if _rule_ends(shown):
         handles.append(style.entry("the rule", **_RULE))
     if any(row["printed"] is not None for row in shown):
         handles.append(style.entry("print", **_PRINTED))
@@ -122,43 +127,30 @@ def curve(says: str, rows: Sequence[Row], names: Mapping[str, str]) -> Figure:
     return figure
 
 
-_RULE: dict[str, Any] = {"color": "#444444", "linewidth": 0.8, "linestyle": (0, (4, 2))}
-_PRINTED: dict[str, Any] = {"color": style.GREEN, "linewidth": 1.0}
-_RING: dict[str, Any] = {"color": "none", "marker": "o", "markersize": 7, "markeredgecolor": "k"}
-
-
-def _value(row: Row) -> float:
+def _number(row: Row) -> float:
     """Return a row's number, infinity where it has none."""
     value = row["value"]
     return float("inf") if value is None or np.isnan(value) else value
 
 
-def _numbers(axes: Axes, rows: Sequence[Row]) -> None:
+def _draw_numbers(axes: Axes, rows: Sequence[Row]) -> None:
     """Draw the numbers of universes with their intervals, and the range of the rule."""
     axes.grid(False, axis="x")
     for place, row in enumerate(rows):
-        said = way(row["verdict"])
-        look: dict[str, Any] = {"color": COLORS[said], "marker": MARKERS[said], "markersize": 3.2}
-        if not np.isfinite(_value(row)):
-            text = "not run" if row["value"] is None and said == "" else "no number"
+        judged = way(row["verdict"])
+        color, marker = COLORS[judged], MARKERS[judged]
+        if not np.isfinite(_number(row)):
+            text = "no number" if judged else "not run"
             text = "infinite" if row["value"] is not None else text
-            axes.text(
-                place,
-                0.04,
-                text,
-                transform=axes.get_xaxis_transform(),
-                rotation=90,
-                ha="center",
-                va="bottom",
-                fontsize=style.SMALL,
-                color=COLORS[said],
-            )
+            bottom = axes.get_xaxis_transform()
+            look: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": style.SMALL}
+            axes.text(place, 0.04, text, transform=bottom, rotation=90, color=color, **look)
             continue
-        axes.vlines(place, row["lo"], row["hi"], color=COLORS[said], linewidth=1.0)
-        axes.plot(place, row["value"], linestyle="", **look)
+        axes.vlines(place, row["lo"], row["hi"], color=color, linewidth=1.0)
+        axes.plot(place, row["value"], color=color, marker=marker, markersize=3.2, linestyle="")
         if row["universe"] == BASE:
             axes.plot(place, row["value"], **_RING)
-    for end in _ends(rows):
+    for end in _rule_ends(rows):
         axes.axhline(end, zorder=0.9, **_RULE)
     for printed in dict.fromkeys(row["printed"] for row in rows):
         if printed is not None:
@@ -167,7 +159,7 @@ def _numbers(axes: Axes, rows: Sequence[Row]) -> None:
     axes.tick_params(axis="x", bottom=False, labelbottom=False)
 
 
-def _ends(rows: Sequence[Row]) -> list[float]:
+def _rule_ends(rows: Sequence[Row]) -> list[float]:
     """Return the ends of a rule's range that are drawn, each once."""
     ends = {row[key] for row in rows for key in ("low", "high") if row[key] is not None}
     return sorted(filter(np.isfinite, ends))
@@ -176,46 +168,41 @@ def _ends(rows: Sequence[Row]) -> list[float]:
 def _scale(axes: Axes, rows: Sequence[Row]) -> None:
     """Set a logarithmic axis where numbers are positive and of different magnitude."""
     values = np.array([row["value"] for row in rows], float)
-    marked = np.array([*values[np.isfinite(values)], *_ends(rows)])
+    marked = np.array([*values[np.isfinite(values)], *_rule_ends(rows)])
     if len(marked) and marked.min() > 0 and marked.max() > 20 * marked.min():
         axes.set_yscale("log")
         label_log_axis(axes.yaxis)
 
 
-def _lines(universes: Sequence[str], names: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return name and text of each line below a specification curve, all seeds as one."""
-    parts = dict.fromkeys(part for name in universes for part in name.split("+"))
-    lines = [(BASE, OURS)]
+def _list_lines(universes: set[str], names: Mapping[str, str]) -> dict[str, str]:
+    """Return the text of each line below a specification curve: of a change, all seeds as one."""
+    parts = dict.fromkeys(part for name in names if name in universes for part in name.split("+"))
+    lines = {BASE: OURS}
     for part in parts:
-        if part.startswith(SEED):
-            continue
-        assumption = part.partition(".")[0].replace("_", " ")
-        lines.append(
-            (part, textwrap.shorten(f"{assumption}: {names[part]}", 52, placeholder=" ..."))
-        )
+        if not part.startswith(SEED):
+            text = f"{part.partition('.')[0].replace('_', ' ')}: {names[part]}"
+            lines[part] = textwrap.shorten(text, 52, placeholder=" ...")
     if any(part.startswith(SEED) for part in parts):
-        lines.append((SEED, "another master seed"))
+        lines[SEED] = "another master seed"
     return lines
 
 
-def _draw_dots(axes: Axes, rows: Sequence[Row], lines: Sequence[tuple[str, str]]) -> None:
+def _draw_dots(axes: Axes, rows: Sequence[Row], lines: Mapping[str, str]) -> None:
     """Mark below every number how its universe deviates, with dots and seeds' numbers."""
     axes.grid(False)
     for line in range(0, len(lines), 2):
         axes.axhspan(line - 0.5, line + 0.5, color="#f5f5f5", zorder=0)
-    places = {key: line for line, (key, _) in enumerate(lines)}
+    places = {part: line for line, part in enumerate(lines)}
+    middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": style.SMALL}
     for place, row in enumerate(rows):
         color = COLORS[way(row["verdict"])]
         for part in row["universe"].split("+"):
             if part.startswith(SEED):
-                text = part.removeprefix(SEED)
-                axes.text(
-                    place, places[SEED], text, ha="center", va="center", fontsize=6.5, color=color
-                )
+                axes.text(place, places[SEED], part.removeprefix(SEED), color=color, **middle)
             else:
                 axes.plot(place, places[part], marker="o", markersize=3.2, color=color)
     axes.spines[:].set_visible(False)
-    axes.tick_params(length=0, labelsize=6.5, labelbottom=False)
+    axes.tick_params(length=0, labelsize=style.SMALL, labelbottom=False)
 
 
 @style.styled
@@ -224,50 +211,42 @@ def overview(rows: Sequence[Row], universes: Sequence[str]) -> Figure:
 
     A column is an assumption, divided into its alternatives; the last one the master seeds.
     """
-    found = {key: of for key, of in of_claims(rows).items() if of.ways.get(BASE)}
-    claims = list(dict.fromkeys(claim for claim, _ in found))
-    readings = list(dict.fromkeys(reading for _, reading in found))
+    judged = {key: of for key, of in of_claims(rows).items() if of.ways.get(BASE)}
+    claims = list(dict.fromkeys(claim for claim, _ in judged))
+    readings = list(dict.fromkeys(reading for _, reading in judged))
     columns: dict[str, list[str]] = {OURS: [BASE]}
     for name in universes:
         if "+" not in name:
-            seed = name.startswith(SEED)
-            columns.setdefault("master seed" if seed else name.partition(".")[0], []).append(name)
+            column = "master seed" if name.startswith(SEED) else name.partition(".")[0]
+            columns.setdefault(column, []).append(name)
     # Small text is of another width at 100 dpi, where figures are laid out.
     figure = Figure(figsize=(style.FULL, 1.3 + 0.115 * len(claims)), dpi=200)
     figure.set_layout_engine("constrained", w_pad=0.1)
     panels = figure.subplots(1, len(readings), squeeze=False, sharey=True)[0]
-    edges = np.concatenate(
-        [i + np.linspace(0, 1, len(own), endpoint=False) for i, own in enumerate(columns.values())]
-    )
-    edges = np.append(edges, len(columns))
-    cells = [name for own in columns.values() for name in own]
+    parts = [len(names) for names in columns.values()]
+    starts = [i + np.linspace(0, 1, part, endpoint=False) for i, part in enumerate(parts)]
+    edges = np.append(np.concatenate(starts), len(columns))
+    cells = [name for names in columns.values() for name in names]
     for axes, reading in zip(panels, readings, strict=True):
         image = np.ones((len(claims), len(cells), 3))
-        for r, claim in enumerate(claims):
-            own = found.get((claim, reading))
-            ways, there = (own.ways, own.verdicts) if own else ({}, {})
-            for c, name in enumerate(cells):
-                if not ways:
-                    color = "#ffffff"
-                elif name not in there:
-                    color = NONE
-                elif name not in ways:
-                    color = "#ffffff"
-                    at = (edges[c] + edges[c + 1]) / 2, r + 0.5
-                    axes.plot(*at, "x", color="k", markersize=2, markeredgewidth=0.4)
-                else:
-                    pale = name != BASE and ways[name] == ways[BASE]
-                    color = style.mix(COLORS[ways[name]], "white", 0.3 if pale else 1.0)
-                image[r, c] = to_rgb(color)
+        for r, c in np.ndindex(image.shape[:2]):
+            claim, name = judged.get((claims[r], reading)), cells[c]
+            if claim is None:
+                continue
+            if name in claim.ways:
+                pale = name != BASE and claim.ways[name] == claim.ways[BASE]
+                color = COLORS[claim.ways[name]]
+                image[r, c] = to_rgb(style.mix(color, "white", 0.3 if pale else 1.0))
+            elif name in claim.verdicts:
+                at = (edges[c] + edges[c + 1]) / 2, r + 0.5
+                axes.plot(*at, "x", color="k", markersize=2, markeredgewidth=0.4)
+            else:
+                image[r, c] = to_rgb(NONE)
         axes.pcolormesh(edges, np.arange(len(claims) + 1), image, zorder=0)
         axes.hlines(range(len(claims) + 1), 0, len(columns), color="white", linewidth=0.8)
         axes.vlines(range(len(columns) + 1), 0, len(claims), color="white", linewidth=2.0)
-        axes.set_xticks(
-            np.arange(len(columns)) + 0.5,
-            [name.replace("_", " ") for name in columns],
-            rotation=90,
-            parse_math=False,
-        )
+        heads = [name.replace("_", " ") for name in columns]
+        axes.set_xticks(np.arange(len(heads)) + 0.5, heads, rotation=90, parse_math=False)
         axes.xaxis.tick_top()
         axes.set_title(reading, loc="center")
         axes.grid(False)
@@ -279,7 +258,7 @@ def overview(rows: Sequence[Row], universes: Sequence[str]) -> Figure:
     handles += [
         Patch(color=style.mix(style.BLUE, "white", 0.3), label="pale: as configured"),
         Patch(color=NONE, label="reads nothing that is changed"),
+        style.entry("not run", color="k", marker="x", markersize=3, linestyle=""),
     ]
-    handles.append(style.entry("not run", color="k", marker="x", markersize=3, linestyle=""))
     style.legend_of(figure, handles)
     return figure

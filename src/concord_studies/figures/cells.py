@@ -25,11 +25,11 @@ What a researcher writes in a study's YAML::
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import matplotlib
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize, PowerNorm, to_rgb
 from matplotlib.figure import Figure
@@ -40,8 +40,7 @@ from concord.options import Options, Some
 from concord_studies import scores, selection, words
 from concord_studies.contracts import Read
 from concord_studies.figures import style
-from concord_studies.figures._options import Names, Select
-from concord_studies.figures._panels import Panels, arrange_panels, name_cells
+from concord_studies.figures._panels import Names, Panels, Select, arrange_panels, name_cells
 from concord_studies.option_notes import NamesLabel, NamesRuns
 from concord_studies.results import Measured
 
@@ -92,44 +91,28 @@ class Params(Options):
         return self.titles.get(metric, metric) if len(self.metrics) > 1 else ""
 
 
-@dataclass
 class CellMap:
-    """One panel: colors and texts of its cells, (rows, columns), and the names beside them.
+    """One panel: its cells, (rows, columns), white and empty at first, and the names beside them.
 
-    hatched: cells that have no number; italic: numbers that are estimated.
+    colors: RGB, (rows, columns, 3); texts: str objects.
+    hatched, italic: masks of cells that have no number, and of numbers that are estimated.
     """
 
-    title: str
-    rows: list[str]
-    columns: list[str]
-    colors: np.ndarray
-    texts: np.ndarray
-    hatched: np.ndarray
-    italic: np.ndarray
-
-    @classmethod
-    def blank(cls, title: str, rows: Sequence[str], columns: Sequence[str]) -> "CellMap":
-        """Return a map of white cells without text."""
+    def __init__(self, title: str, rows: Sequence[str], columns: Sequence[str]) -> None:
         shape = len(rows), len(columns)
-        masks = (np.zeros(shape, bool) for _ in range(2))
-        return cls(
-            title,
-            list(rows),
-            list(columns),
-            np.ones((*shape, 3)),
-            np.full(shape, "", object),
-            *masks,
-        )
+        self.title, self.rows, self.columns = title, rows, columns
+        self.colors, self.texts = np.ones((*shape, 3)), np.full(shape, "", object)
+        self.hatched, self.italic = np.zeros((2, *shape), bool)
 
 
 def reads(params: Params) -> list[Read | str]:
     """Return the metrics that the runs of the figure must have."""
     if not params.panels:
         return [*params.metrics]
-    named = [(panel.metric or params.metric, panel) for panel in params.panels]
+    metrics = [(panel.metric or params.metric, panel) for panel in params.panels]
     return [
         Read(f"{metric}_0_0", panel.select, (0,))
-        for metric, panel in named
+        for metric, panel in metrics
         if metric and metric not in params.missing
     ]
 
@@ -138,10 +121,9 @@ def reads(params: Params) -> list[Read | str]:
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw maps of cells, a panel for each metric, or for each run of values."""
     runs = selection.select(runs, params.select)
-    notes: list[str] = []
-    handles: list[Patch] = []
+    handles: list[Artist] = []
     if params.panels:
-        maps, notes = _map_values(params, runs)
+        maps, handles = _map_values(params, runs)
     elif params.rows is None or params.columns is None or not (params.best or params.ratio):
         raise ConcordError("it needs panels of values, or rows and columns with best or ratio")
     elif params.best:
@@ -155,12 +137,10 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     full = columns * across * max(len(str(text)) for m in maps for text in m.texts.flat) > 24
     height = 3.1 if params.panels else 1.2 + (0.3 if params.best else 0.2) * rows
     panels = Panels(cells, height, width="full" if full or across > 1 else "column")
-    hatch = False
     for panel, ax in zip(maps, panels.axes, strict=True):
         ax.imshow(panel.colors, aspect="auto", origin="lower" if params.best else "upper")
         for (r, c), text in np.ndenumerate(panel.texts):
             if panel.hatched[r, c]:
-                hatch = True
                 ax.add_patch(Rectangle((c - 0.5, r - 0.5), 1, 1, **_HATCH))
             ink = style.choose_ink(panel.colors[r, c])
             slant = "italic" if panel.italic[r, c] else "normal"
@@ -168,59 +148,57 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             ax.text(c, r, text, ha="center", va="center", linespacing=0.95, **look)
         name_cells(ax, panel.columns, panel.rows)
         if params.ratio:
-            _head_groups(ax, params, [str(key) for key in panel.columns])
+            _head_groups(ax, params, panel.columns)
     axes = words.axis(params.columns or ""), words.axis(params.rows or "")
     panels.label(params.xlabel or axes[0], params.ylabel or axes[1])
-    if hatch:
+    if any(panel.hatched.any() for panel in maps):
         label = "no finite score" if params.best else "does not apply"
         handles = [*handles, Patch(label=label, **_HATCH)]
-    return panels.with_legend([*handles, *(style.entry(note, linestyle="") for note in notes)])
+    return panels.with_legend(handles)
 
 
 _HATCH: dict[str, Any] = {"facecolor": "white", "edgecolor": "#cccccc", "hatch": "////", "lw": 0}
 
 
-def _map_best(params: Params, runs: Sequence[Measured]) -> tuple[list[CellMap], list[Patch]]:
+def _index_runs(runs: Sequence[Measured], *keys: str) -> dict[tuple[str, ...], Measured]:
+    """Return the runs by the texts of their values of some labels or keys."""
+    return {tuple(str(selection.lookup(run.run, key)) for key in keys): run for run in runs}
+
+
+def _map_best(params: Params, runs: Sequence[Measured]) -> tuple[list[CellMap], list[Artist]]:
     """Return maps of the entry with the lowest score, and the legend's entries."""
     keys = (str(params.rows), str(params.columns), "entry")
     values = [selection.distinct(runs, key) for key in keys]
-    entries = values[2]
-    looks = style.looks("entry", entries)
-    names = [style.name("entry", entry, params.names) for entry in entries]
+    looks = style.looks("entry", values[2])
+    names = [style.name("entry", entry, params.names) for entry in values[2]]
+    by_labels = _index_runs(runs, *keys)
     table = {metric: np.full([len(v) for v in values], np.inf) for metric in params.metrics}
-    for run in runs:
-        own = [selection.lookup(run.run, key) for key in keys]
-        place = tuple(
-            [selection.is_same(value, wanted) for value in of].index(True)
-            for wanted, of in zip(own, values, strict=True)
-        )
-        for metric, score in table.items():
-            found = run.values(metric, "worst")
-            if len(found) and np.isfinite(found[-1]):
-                score[place] = found[-1]
-    shown = [score.argmin(axis=-1)[np.isfinite(score).any(axis=-1)] for score in table.values()]
-    codes = _choose_codes({int(place): names[place] for place in np.unique(np.concatenate(shown))})
+    for metric, score in table.items():
+        for place in np.ndindex(score.shape):
+            labels = tuple(str(of[i]) for of, i in zip(values, place, strict=True))
+            run = by_labels.get(labels)
+            last = np.empty(0) if run is None else run.values(metric, "worst")[-1:]
+            score[place] = last[0] if np.isfinite(last).any() else np.inf
+    winners = {metric: score.argmin(axis=-1) for metric, score in table.items()}
+    scored = {metric: np.isfinite(score).any(axis=-1) for metric, score in table.items()}
+    shown = np.unique(np.concatenate([winners[metric][scored[metric]] for metric in table]))
+    codes = _choose_codes({int(place): names[place] for place in shown})
+    ticks = [[_format_tick(key, v, params) for v in values[i]] for i, key in enumerate(keys[:2])]
     maps = []
     for metric, score in table.items():
-        texts = [
-            [_format_tick(key, value, params) for value in of]
-            for key, of in zip(keys[:2], values[:2], strict=True)
-        ]
-        panel = CellMap.blank(params.title(metric), *texts)
-        for r, c in np.ndindex(panel.texts.shape):
-            ordered = np.append(np.sort(score[r, c]), np.inf)
-            winner = int(score[r, c].argmin())
-            panel.hatched[r, c] = not np.isfinite(ordered[0])
-            if not panel.hatched[r, c]:
-                ratio = ordered[1] / ordered[0] if ordered[0] > 0 else np.inf
-                panel.texts[r, c] = f"{codes[winner]}\n×{_format_ratio(ratio)}"
-                panel.colors[r, c] = to_rgb(style.mix(looks[winner].color, "white", 0.75))
+        panel = CellMap(params.title(metric), *ticks)
+        panel.hatched = ~scored[metric]
+        for r, c in zip(*np.nonzero(scored[metric]), strict=True):
+            best, second = np.sort(np.append(score[r, c], np.inf))[:2]
+            winner = int(winners[metric][r, c])
+            ratio = second / best if best > 0 else np.inf
+            panel.texts[r, c] = f"{codes[winner]}\n×{_format_ratio(ratio)}"
+            panel.colors[r, c] = to_rgb(style.mix(looks[winner].color, "white", 0.75))
         maps.append(panel)
-    handles = [
+    return maps, [
         Patch(color=style.mix(looks[place].color, "white", 0.75), label=f"{code}: {names[place]}")
         for place, code in codes.items()
     ]
-    return maps, handles
 
 
 def _choose_codes(names: Mapping[int, str]) -> dict[int, str]:
@@ -250,91 +228,83 @@ def _format_tick(key: str, value: object, params: Params) -> str:
 
 def _map_ratios(params: Params, runs: Sequence[Measured]) -> list[CellMap]:
     """Return maps of ratios: scores over the scores under the plain condition."""
-    ratio, (row_key, column_key) = params.ratio, (str(params.rows), str(params.columns))
+    ratio, keys = params.ratio, (str(params.rows), str(params.columns))
     assert ratio is not None
-    rows, columns = (selection.distinct(runs, key) for key in (row_key, column_key))
-    plain = [v for v in columns if selection.is_same(v, ratio.plain)]
-    if not plain:
+    rows, columns = (selection.distinct(runs, key) for key in keys)
+    others = [value for value in columns if not selection.is_same(value, ratio.plain)]
+    if len(others) == len(columns):
         raise ConcordError(
-            f"no run has {column_key} {ratio.plain}; {nearest(ratio.plain, map(str, columns))}"
+            f"no run has {keys[1]} {ratio.plain}; {nearest(ratio.plain, map(str, columns))}"
         )
-    others = [v for v in columns if not selection.is_same(v, ratio.plain)]
-    by = {
-        tuple(str(selection.lookup(run.run, key)) for key in (row_key, column_key)): run
-        for run in runs
-    }
+    by_labels = _index_runs(runs, *keys)
+    ticks = [[style.name(keys[0], row, params.names) for row in rows]]
+    ticks += [[style.name(keys[1], column, params.names) for column in others]]
     norm = LogNorm(1 / FULL, FULL, clip=True)
     maps = []
     for metric in params.metrics:
-        names = (
-            [style.name(row_key, row, params.names) for row in rows],
-            [style.name(column_key, column, params.names) for column in others],
-        )
-        panel = CellMap.blank(params.title(metric), *names)
-        for (r, row), (c, column) in ((a, b) for a in enumerate(rows) for b in enumerate(others)):
-            run, base = by.get((str(row), str(column))), by.get((str(row), str(plain[0])))
-            found = scores.ratio(run, base, metric, "worst")
-            text, value = _describe_ratio(found)
-            panel.texts[r, c], panel.hatched[r, c] = text, found == "not applicable"
+        panel = CellMap(params.title(metric), *ticks)
+        for r, c in np.ndindex(panel.texts.shape):
+            row = str(rows[r])
+            run, plain = by_labels.get((row, str(others[c]))), by_labels.get((row, ratio.plain))
+            score_ratio = scores.ratio(run, plain, metric, "worst")
+            panel.texts[r, c], value = _describe_ratio(score_ratio)
+            panel.hatched[r, c] = score_ratio == "not applicable"
             panel.italic[r, c] = run is not None and scores.is_estimated(run)
             if not np.isnan(value):
-                shown = norm(np.clip(value, 1 / FULL, FULL))
-                panel.colors[r, c] = to_rgb(matplotlib.colormaps["RdBu_r"](0.12 + 0.76 * shown))
+                shade = norm(np.clip(value, 1 / FULL, FULL))
+                panel.colors[r, c] = to_rgb(matplotlib.colormaps["RdBu_r"](0.12 + 0.76 * shade))
         maps.append(panel)
     return maps
 
 
-def _describe_ratio(found: scores.Ratio | str | None) -> tuple[str, float]:
+def _describe_ratio(ratio: scores.Ratio | str | None) -> tuple[str, float]:
     """Return a cell's text, and the ratio that colors it.
 
     A bound that does not tell on which side of one the ratio is has no color.
     """
-    if isinstance(found, str):
-        return LACKING[found], np.nan
-    if found is None:
+    if isinstance(ratio, str):
+        return LACKING[ratio], np.nan
+    if ratio is None:
         return "–", np.nan
-    value = found.value
-    if np.isinf(value):
-        return "∞", value
-    text = f"{value:.2g}" if value < 9.95 else _format_ratio(value)
-    text = {"": "", "<": "≤", ">": "≥"}[found.bound] + text
-    if not found.sure and not found.bound:
-        text = f"({text})"
-    return text, value if found.sure or not found.bound else np.nan
+    if np.isinf(ratio.value):
+        return "∞", ratio.value
+    text = f"{ratio.value:.2g}" if ratio.value < 9.95 else _format_ratio(ratio.value)
+    text = {"": "", "<": "≤", ">": "≥"}[ratio.bound] + text
+    if ratio.excludes_one or ratio.bound:
+        return text, ratio.value if ratio.excludes_one else np.nan
+    return f"({text})", ratio.value
 
 
 def _head_groups(axes: Axes, params: Params, columns: Sequence[str]) -> None:
     """Write headings above groups of columns, and draw white lines between these."""
     assert params.ratio is not None
+    above = axes.get_xaxis_transform()
     for heading, values in params.ratio.groups.items():
         names = {style.name(str(params.columns), value, params.names) for value in values}
-        places = [place for place, name in enumerate(columns) if name in names]
-        if places:
+        if places := [place for place, name in enumerate(columns) if name in names]:
+            ends = [min(places) - 0.42, max(places) + 0.42]
             look: dict[str, Any] = {"color": style.BLACK, "linewidth": 0.8, "clip_on": False}
-            across = [min(places) - 0.42, max(places) + 0.42]
-            axes.plot(across, [1.01, 1.01], transform=axes.get_xaxis_transform(), **look)
-            axes.text(
-                sum(across) / 2,
-                1.02,
-                heading,
-                transform=axes.get_xaxis_transform(),
-                ha="center",
-                va="bottom",
-                fontsize=style.SMALL,
-            )
+            axes.plot(ends, [1.01, 1.01], transform=above, **look)
+            middle: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": style.SMALL}
+            axes.text(sum(ends) / 2, 1.02, heading, transform=above, **middle)
 
 
-def _map_values(params: Params, runs: Sequence[Measured]) -> tuple[list[CellMap], list[str]]:
-    """Return maps of values, one for each panel's run and agent, and texts of what was not run."""
-    maps, lacking = [], []
-    for own in params.panels:
-        metric = own.metric or params.metric
+def _map_values(params: Params, runs: Sequence[Measured]) -> tuple[list[CellMap], list[Artist]]:
+    """Return maps of values, one for each panel's run, and notes on what was not run."""
+    maps, notes = [], {}
+    for options in params.panels:
+        metric = options.metric or params.metric
         if not isinstance(metric, str):
-            raise ConcordError(f"panel {own.title!r} names no metric; give it one, or the figure")
-        run = selection.only(selection.select(runs, own.select), f"panel {own.title!r}")
+            raise ConcordError(
+                f"panel {options.title!r} names no metric; give it one, or the figure"
+            )
+        run = selection.take_single(
+            selection.select(runs, options.select), f"panel {options.title!r}"
+        )
         values = _read_matrix(run, metric)
         if values is None and metric in params.missing:
-            lacking.append(str(params.missing[metric]))
+            text = str(params.missing[metric])
+            notes[text] = style.entry(text, linestyle="")
             continue
         if values is None:
             raise ConcordError(
@@ -344,25 +314,23 @@ def _map_values(params: Params, runs: Sequence[Measured]) -> tuple[list[CellMap]
         counts = np.nanmax(values, initial=0) > 1
         finite = np.isfinite(values)
         norm = PowerNorm(0.5, 0, values[finite].max()) if counts else Normalize(0, 1)
-        names = [[str(i) for i in range(size)] for size in values.shape]
-        panel = CellMap.blank(own.title, *names)
+        panel = CellMap(options.title, *([str(i) for i in range(size)] for size in values.shape))
         for place in zip(*np.nonzero(finite), strict=True):
-            shade = matplotlib.colormaps["Blues"](norm(values[place]))
-            panel.colors[place] = to_rgb(shade)
+            panel.colors[place] = to_rgb(matplotlib.colormaps["Blues"](norm(values[place])))
             text = f"{values[place]:.0f}" if counts else f"{values[place]:.2f}".lstrip("0")
             panel.texts[place] = "" if text in ("0", ".00") else text
         maps.append(panel)
-    return maps, list(dict.fromkeys(lacking))
+    return maps, list(notes.values())
 
 
 def _read_matrix(run: Measured, metric: str) -> np.ndarray | None:
     """Return agent 0's values of ``<metric>_<row>_<column>``, (rows, columns), or None."""
     table = run.metrics[(run.metrics["agent"] == "0").to_numpy()]
     places = table["metric"].str.extract(rf"^{re.escape(metric)}_(\d+)_(\d+)$")
-    found = places.notna().all(axis=1).to_numpy()
-    if not found.any():
+    places = places.set_axis(table["value"]).dropna().astype(int)
+    if places.empty:
         return None
-    rows, columns = places[found].astype(int).to_numpy().T
+    rows, columns = places.to_numpy().T
     values = np.full((rows.max() + 1, columns.max() + 1), np.nan)
-    values[rows, columns] = table["value"].to_numpy()[found]
+    values[rows, columns] = places.index
     return values

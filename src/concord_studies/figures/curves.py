@@ -78,21 +78,20 @@ from concord_studies.figures._layers import (
     LinePanel,
     draw_levels,
     draw_lines,
-    list_references,
+    legend_of_marks,
     mark_divergence,
 )
 from concord_studies.figures._lines import read_lines
-from concord_studies.figures._options import (
+from concord_studies.figures._panels import (
     Columns,
-    Limits,
     Names,
+    Panels,
     Rows,
-    Scale,
     Select,
-    Sharing,
     Width,
+    arrange_panels,
+    cross_panels,
 )
-from concord_studies.figures._panels import Panels, arrange_panels, cross, limits
 from concord_studies.option_notes import NamesLabel, NamesRuns
 from concord_studies.results import Measured
 
@@ -126,6 +125,8 @@ Layer = (
 )
 Layers = Annotated[tuple[Layer, ...], "what is drawn beside the estimates"]
 Printed = Annotated[tuple[float, ...], "numbers in print, hairlines that leave the right edge"]
+Scale = Literal["linear", "log"]
+Limits = tuple[float | None, float | None]
 
 
 class X(Options):
@@ -134,7 +135,7 @@ class X(Options):
     counts: _axes.Price = _axes.ITERATION
     over: Annotated[str | None, NamesLabel("label of numbers: the last values over it")] = None
     scale: Annotated[Scale, "scale of x"] = "linear"
-    limits: Annotated[Limits, "[low, high] of x"] = None
+    limits: Annotated[Limits, "[low, high] of x; null leaves a side to the data"] = (None, None)
     label: Annotated[str | None, "text below the axis; none: what x counts"] = None
 
     @property
@@ -147,9 +148,9 @@ class Y(Options):
     """The y axis."""
 
     scale: Annotated[Scale, "scale of y"] = "linear"
-    limits: Annotated[Limits, "[low, high] of y; null leaves a side to the data"] = None
+    limits: Annotated[Limits, "[low, high] of y; null leaves a side to the data"] = (None, None)
     label: Annotated[str | None, "text beside the axis; none: what the metric is"] = None
-    share: Sharing = "row"
+    share: Annotated[Literal["all", "row", "none"], "panels with one y axis"] = "row"
     shows: Annotated[
         Literal["value", "percent", "error"], "percent: 100 times the metric; error: 1 minus it"
     ] = "value"
@@ -210,26 +211,27 @@ class Params(Options):
 
     def with_panel(self, panel: Panel) -> "Params":
         """Return the options of one panel."""
-        fields = ("lines", "agents", "layers", "x", "y", "printed")
-        own = {key: value for key in fields if (value := getattr(panel, key)) is not None}
-        return msgspec.structs.replace(self, **own)
+        keys = ("lines", "agents", "layers", "x", "y", "printed")
+        options = {key: value for key in keys if (value := getattr(panel, key)) is not None}
+        return msgspec.structs.replace(self, **options)
 
 
 def reads(params: Params) -> list[Read | str]:
     """Return the metrics that the runs of the figure must have."""
-    found: list[Read | str] = []
+    metrics: list[Read | str] = []
     for panel in params.panels or (Panel(),):
         select = {**(params.select or {}), **(panel.select or {})}
-        own = params.with_panel(panel)
-        if own.x.over:  # some runs have no score
-            found.append(params.metric)
+        options = params.with_panel(panel)
+        if options.x.over:  # some runs have no score
+            metrics.append(params.metric)
             continue
-        spread = [own.layer_option("sd")] if own.layer_option("sd") else []
-        found += [Read(name, select, own.agents) for name in (params.metric, *spread)]
-        found += _axes.reads(own.x.counts, select)
-        if floor := own.layer_option("floor"):
-            found.append(floor)
-    return found
+        names = filter(None, (params.metric, options.layer_option("sd")))
+        metrics += [Read(name, select, options.agents) for name in names]
+        if options.x.counts not in (_axes.ITERATION, _axes.SHARE):
+            metrics.append(Read(options.x.counts, select, ("network",)))
+        if floor := options.layer_option("floor"):
+            metrics.append(floor)
+    return metrics
 
 
 @style.drawing
@@ -270,24 +272,26 @@ def _build_panels(params: Params, runs: list[Measured]) -> list[LinePanel]:
         raise ConcordError("panels are listed and also come from rows or columns; keep one of them")
     if params.panels:
         cells = arrange_panels((p.title, selection.select(runs, p.select)) for p in params.panels)
-        each = [params.with_panel(panel) for panel in params.panels]
+        options = [params.with_panel(panel) for panel in params.panels]
     else:
-        cells = cross(runs, params.names, params.columns, params.rows)
-        each = [params] * len(cells)
-    if len({own.y.scale for own in each}) > 1 and params.y.share != "none":
+        cells = cross_panels(runs, params.names, params.columns, params.rows)
+        options = [params] * len(cells)
+    if len({each.y.scale for each in options}) > 1 and params.y.share != "none":
         raise ConcordError(
             f"panels with linear and log scale cannot share a y axis "
             f"(y.share: {params.y.share}); set it to none"
         )
     # One legend for all panels needs one look for a value in all of them.
-    whole = [run for cell in cells for run in cell.runs]
-    alike = len({own.lines for own in each}) == 1
-    found = []
-    for cell, own in zip(cells, each, strict=True):
-        there = read_lines(cell, whole if alike else cell.runs, own)
-        of = [line.run for line in there if not own.x.over] or cell.runs
-        found.append(LinePanel(cell, own, there, _read_floors(of, own), _read_points(of, own)))
-    return found
+    all_runs = [run for cell in cells for run in cell.runs]
+    alike = len({each.lines for each in options}) == 1
+    panels = []
+    for cell, each in zip(cells, options, strict=True):
+        lines = read_lines(cell, all_runs if alike else cell.runs, each)
+        shown = cell.runs if each.x.over or not lines else [line.run for line in lines]
+        panels.append(
+            LinePanel(cell, each, lines, _read_floors(shown, each), _read_points(shown, each))
+        )
+    return panels
 
 
 def _read_floors(runs: Sequence[Measured], params: Params) -> list[tuple[float, int]]:
@@ -320,25 +324,23 @@ def _set_limits(shown: Sequence[tuple[LinePanel, Axes]], share: str) -> None:
     """Set scale, limits and ticks of y, together for panels that share an axis."""
     groups: dict[Any, list[tuple[LinePanel, Axes]]] = {}
     for index, (panel, ax) in enumerate(shown):
-        groups.setdefault({"all": 0, "row": panel.cell.row, "none": index}[share], []).append(
-            (panel, ax)
-        )
+        key = {"all": 0, "row": panel.cell.row, "none": index}[share]
+        groups.setdefault(key, []).append((panel, ax))
     for group in groups.values():
         panels = [panel for panel, _ in group]
         low, high = _compute_bounds(panels)
-        if any(level < low for panel in panels if panel.log for level in panel.levels):
+        if any(level < low for panel in panels if panel.is_log for level in panel.levels):
             low *= (low / high) ** 0.14  # room for the arrow to it, below the curves
         for panel in panels:
-            asked = limits(panel.params.y.limits, "y.limits")
-            low = low if asked[0] is None else asked[0]
-            high = high if asked[1] is None else asked[1]
+            bottom, top = panel.params.y.limits
+            low, high = low if bottom is None else bottom, high if top is None else top
         lines = [line for panel in panels for line in panel.lines if not line.diverged]
         ends = np.concatenate([np.zeros(0), *(line.ends for line in lines)])
         ends = ends[ends > 0]
         for panel, ax in group:
             ax.set_yscale(panel.params.y.scale)
             ax.set_ylim(low, high)
-            if panel.log:
+            if panel.is_log:
                 _axes.label_log_axis(ax.yaxis, ends.min() if len(ends) else None)
 
 
@@ -348,30 +350,27 @@ def _compute_bounds(panels: Sequence[LinePanel]) -> tuple[float, float]:
     Lower ends of intervals do not count on a log axis, which near 0 they would stretch without end,
     and neither do floors, points and printed numbers half a decade away.
     """
-    log = panels[0].log
-    values, ends = [np.zeros(0)], [np.zeros(0)]
-    for line in (line for panel in panels for line in panel.lines):
-        parts = [line.estimate, line.exact, line.recorded]
-        values += [s.value[:1] if line.diverged else s.value for s in parts if s is not None]
+    log, lines = panels[0].is_log, [line for panel in panels for line in panel.lines]
+    curves, ends = [np.zeros(0)], [np.zeros(0)]
+    for line in lines:
+        parts = filter(None, (line.estimate, line.exact, line.recorded))
+        curves += [part.value[:1] if line.diverged else part.value for part in parts]
         if not line.diverged:
             ends += [line.estimate.hi] if log else [line.estimate.hi, line.estimate.lo]
-    known = np.concatenate(values)
-    known = known[np.isfinite(known) & (known > 0 if log else True)]
-    if not known.size:
+    values = np.concatenate(curves)
+    values = values[np.isfinite(values) & (values > 0 if log else True)]
+    if not values.size:
         return (0.1, 1.0) if log else (0.0, 1.0)
-    levels = [
-        value
-        for panel in panels
-        for value in (*(floor for floor, _ in panel.floors), *panel.points, *panel.params.printed)
-    ]
-    near = (known.min() / HALF_DECADE, known.max() * HALF_DECADE)
-    known = np.append(known, [v for v in levels if near[0] <= v <= near[1]])
-    tops = np.concatenate([known, *ends])
+    levels = [value for panel in panels for value in (*panel.levels, *panel.params.printed)]
+    reach = (values.min() / HALF_DECADE, values.max() * HALF_DECADE)
+    values = np.append(values, [level for level in levels if reach[0] <= level <= reach[1]])
+    tops = np.concatenate([values, *ends])
     tops = tops[np.isfinite(tops)]
-    diverged = any(line.diverged for panel in panels for line in panel.lines)
+    high = min(tops.max(), 1e300)
+    diverged = any(line.diverged for line in lines)
     if log:
-        return known.min() / 1.2, min(tops.max(), 1e300) * (30 if diverged else 1.2)
-    low, high = tops.min(), min(tops.max(), 1e300)
+        return values.min() / 1.2, high * (30 if diverged else 1.2)
+    low = tops.min()
     room = high - low or abs(high) or 1.0
     if 0 <= low < 0.3 * high:  # from a little below 0, so that curves near it are seen in full
         return -0.02 * high, high * (1.6 if diverged else 1.05)
@@ -381,7 +380,7 @@ def _compute_bounds(panels: Sequence[LinePanel]) -> tuple[float, float]:
 def _set_x(panel: LinePanel, axes: Axes) -> None:
     """Set scale, limits and ticks of x, by whole runs even where a curve ends early."""
     x = panel.params.x
-    numbers = np.concatenate([np.zeros(0), *(line.main.iteration for line in panel.lines)])
+    numbers = np.concatenate([np.zeros(0), *(line.main_series.iteration for line in panel.lines)])
     if x.over:
         numbers = np.unique(numbers)
         if not (numbers.size and numbers.min() > 0):
@@ -402,8 +401,7 @@ def _set_x(panel: LinePanel, axes: Axes) -> None:
     else:
         margin = 0.02 * ((end - start) or 1)
         axes.set_xlim(start - margin, end + margin)
-    if x.limits is not None:
-        axes.set_xlim(*limits(x.limits, "x.limits"))
+    axes.set_xlim(*x.limits)
     if x.scale == "log":
         _axes.label_log_axis(axes.xaxis)
     _axes.number_axis(axes, x.counts)
@@ -412,17 +410,17 @@ def _set_x(panel: LinePanel, axes: Axes) -> None:
 def _add_legends(params: Params, panels: Sequence[LinePanel], drawn: Panels) -> None:
     """Put a legend below all panels, or names at the ends of lines."""
     axes = [ax for cell, ax in drawn if cell.runs]
-    seen = {line.get_label() for ax in axes for line in ax.lines}
-    levels = list(list_references(params, panels, seen))
+    labels = {line.get_label() for ax in axes for line in ax.lines}
+    marks = list(legend_of_marks(params, panels, labels))
     if params.legend == "ends":
         for panel, ax in zip(panels, axes, strict=True):
             ends = [(line.text, line.look.color, *line.ends) for line in panel.lines]
             _axes.label_ends(ax, [end for end in ends if len(end) == 3])
-        style.legend_of(drawn.figure, levels)
+        style.legend_of(drawn.figure, marks)
         return
     entries = list({h.get_label(): h for panel in panels for h in panel.handles}.values())
     entries = entries if len(entries) > 1 else []  # what does not differ needs no name
-    drawn.with_legend([*entries, *_list_patterns(params, panels)], levels)
+    drawn.with_legend([*entries, *_list_patterns(params, panels)], marks)
 
 
 def _list_patterns(params: Params, panels: Sequence[LinePanel]) -> list[Artist]:

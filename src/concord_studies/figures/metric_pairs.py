@@ -9,7 +9,7 @@ a researcher writes in a study's YAML::
 """
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -19,8 +19,7 @@ from concord_studies import selection
 from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.figures._axes import label_log_axis
-from concord_studies.figures._options import Names
-from concord_studies.figures._panels import Panels, arrange_panels, lines
+from concord_studies.figures._panels import Names, Panels, arrange_panels, split_lines
 from concord_studies.results import Measured
 
 
@@ -44,40 +43,36 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw curves of one metric against another; a point that is not finite interrupts a curve."""
     shown = selection.select(runs, None)
     panels = Panels(arrange_panels([("", shown)]), 2.6)
-    ax = panels.axes[0]
-    everything, handles = [], []
-    for _, look, text, own in lines(shown, shown, "entry", params.names):
-        points = np.array([_point(run, params) for run in own])
+    (ax,) = panels.axes
+    curves, handles = [], []
+    for _, look, text, entry_runs in split_lines(shown, shown, "entry", params.names):
+        points = np.array([_read_point(run, params) for run in entry_runs])
         points = np.where(np.isfinite(points).all(axis=1, keepdims=True), points, np.nan)
         ax.plot(*points.T, ms=2.8, lw=0.9, **look.line)
-        everything.append(points)
-        named = text if np.isfinite(points).any() else f"{text} (no point)"
-        handles.append(style.entry(named, ms=3, **look.line))
-    if np.isfinite(np.concatenate(everything)).any():  # a log scale needs a point
+        curves.append(points)
+        label = text if np.isfinite(points).any() else f"{text} (no point)"
+        handles.append(style.entry(label, ms=3, **look.line))
+    gray: dict[str, Any] = {"color": style.GRAY, "lw": 4, "alpha": 0.3}
+    if np.isfinite(np.concatenate(curves)).any():  # a log scale needs a point
         ax.set_xscale("log")
         ax.set_yscale("log")
         label_log_axis(ax.xaxis)
         label_log_axis(ax.yaxis)
-        x, y = front(np.concatenate(everything))
-        ax.plot(x, y, color=style.GRAY, lw=4, alpha=0.3, zorder=0, solid_capstyle="butt")
+        ax.plot(*find_front(np.concatenate(curves)), **gray, zorder=0, solid_capstyle="butt")
     panels.label(params.xlabel or params.x, params.ylabel or params.y)
-    handles.append(style.entry("Pareto front", color=style.GRAY, lw=4, alpha=0.3))
-    return panels.with_legend(handles)
+    return panels.with_legend([*handles, style.entry("Pareto front", **gray)])
 
 
-def _point(run: Measured, params: Params) -> list[float]:
+def _read_point(run: Measured, params: Params) -> list[float]:
     """Return the last values of both metrics, nan where the run has none."""
-    found = (run.values(metric, "worst") for metric in (params.x, params.y))
-    return [float(values[-1]) if len(values) else float("nan") for values in found]
+    series = (run.values(metric, "worst") for metric in (params.x, params.y))
+    return [float(values[-1]) if len(values) else float("nan") for values in series]
 
 
-def front(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def find_front(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the corners (x, y) of the staircase below and left of which no point lies."""
     points = points[np.isfinite(points).all(axis=1)]
-    points = points[np.lexsort((points[:, 1], points[:, 0]))]
-    best = np.minimum.accumulate(points[:, 1])
-    kept = points[points[:, 1] <= best]
-    kept = kept[np.append(True, np.diff(kept[:, 1]) < 0)] if len(kept) else kept
-    x = np.repeat(kept[:, 0], 2)[1:]
-    y = np.repeat(kept[:, 1], 2)[:-1]
-    return x, y
+    x, y = points[np.lexsort((points[:, 1], points[:, 0]))].T
+    least = np.minimum.accumulate(y)
+    steps = np.diff(least, prepend=np.inf) < 0
+    return np.repeat(x[steps], 2)[1:], np.repeat(least[steps], 2)[:-1]

@@ -29,8 +29,7 @@ from concord.networks.topology import build_graph
 from concord.options import Options
 from concord_studies import selection
 from concord_studies.figures import style
-from concord_studies.figures._options import Names, Select
-from concord_studies.figures._panels import Panels, arrange_panels
+from concord_studies.figures._panels import Names, Panels, Select, arrange_panels
 from concord_studies.results import Measured
 
 NODE = 12.0  # largest diameter in points
@@ -76,7 +75,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 def _draw_graph(axes: Axes, graph: Graph, side: float) -> None:
     """Draw a graph on ``side`` points of width; its agents carry numbers where there is room."""
-    at, color = positions(graph), style.AGENTS[1]
+    at, color = place_agents(graph), style.AGENTS[1]
     reach = np.abs(at).max(initial=0.5) * 1.22
     apart = np.linalg.norm(at[:, None] - at, axis=2) + 4 * np.eye(graph.agents)
     part = 0.45 if graph.directed else 0.6  # arrows need more room between agents
@@ -125,36 +124,35 @@ ROUND = (
 )
 
 
-def positions(graph: Graph) -> np.ndarray:
+def place_agents(graph: Graph) -> np.ndarray:
     """Return the position of each agent, shape (agents, 2), centered, within [-1, 1]."""
     if graph.name in ROUND or graph.agents < 3:
-        return _circle(graph.agents)
+        return _place_on_circle(graph.agents)
     if graph.name == "star":
-        center = int(np.argmax(graph.degrees))
-        around = iter(_circle(graph.agents - 1))
-        return np.array([(0.0, 0.0) if i == center else next(around) for i in range(graph.agents)])
+        return np.insert(
+            _place_on_circle(graph.agents - 1), int(np.argmax(graph.degrees)), 0.0, axis=0
+        )
     ends = graph.edges
     if graph.name in ("path", "grid"):
         # Agents of a grid are numbered row by row, so its longest edges reach the row below.
         columns = int((ends[:, 1] - ends[:, 0]).max()) if graph.name == "grid" else graph.agents
         agents = np.arange(graph.agents)
-        return _fit(np.column_stack([agents % columns, -(agents // columns)]))
+        return _center_and_scale(np.column_stack([agents % columns, -(agents // columns)]))
     import networkx  # of no other graph
 
     network = networkx.Graph()
     network.add_nodes_from(range(graph.agents))
     network.add_edges_from(graph.edges.tolist())
-    placed = networkx.spring_layout(network, seed=1)
-    return _fit(np.array([placed[agent] for agent in range(graph.agents)]))
+    return _center_and_scale(np.array(list(networkx.spring_layout(network, seed=1).values())))
 
 
-def _fit(at: np.ndarray) -> np.ndarray:
+def _center_and_scale(at: np.ndarray) -> np.ndarray:
     """Return positions centered and scaled to within [-1, 1]."""
     centered = at - (at.max(axis=0) + at.min(axis=0)) / 2
     return centered / np.abs(centered).max()
 
 
-def _circle(count: int) -> np.ndarray:
+def _place_on_circle(count: int) -> np.ndarray:
     """Return ``count`` positions on the unit circle, clockwise from the top, (count, 2)."""
     angle = np.pi / 2 - 2 * np.pi * np.arange(count) / count
     return np.column_stack([np.cos(angle), np.sin(angle)])

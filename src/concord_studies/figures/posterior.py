@@ -13,8 +13,7 @@ A network's panels are titled by its entry of ``titles``, and by the agent if it
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -78,24 +77,24 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     shown = [(title, runs[0], EXACT)]
     for value, group in selection.split(runs, params.networks):
         what = f"network {params.networks} = {value}" if params.networks else "the figure"
-        shown += _title_panels(selection.only(group, what), value, params, len(shown) - 1)
+        run = selection.take_single(group, what)
+        shown += _title_panels(run, value, params, len(shown) - 1)
     cells = arrange_panels(((title, [run]) for title, run, _ in shown), params.columns)
     panels = Panels(cells, 1.75 if params.columns > 3 else 2.05, width="full")
     outside = []
     for axes, (_, run, agent) in zip(panels.axes, shown, strict=True):
-        exact = ExactDensity.from_run(run)
+        exact = ExactDensity(run)
         if agent == EXACT or params.shows == "maps":
-            density = _read_density(run, agent)
-            shades = exact.shade(axes, density, 1.05 * exact.density.max())
+            density = results.series(run, "density", agent).value
+            shades = exact.shade(axes, density)
             outside += [1 - density.sum() * exact.area] * (agent != EXACT)
         else:
             x, y = (results.series(run, f"draw_{d}", agent).value for d in range(2))
             axes.plot(x, y, zorder=1.5, **_DOT)
-            out = ~exact.contains(x, y)
-            if out.mean() >= 0.01:
-                axes.set_title(
-                    f"{axes.get_title(loc='left')}\n{100 * out.mean():.0f} % of the draws outside"
-                )
+            share = 100 * (~exact.contains(x, y)).mean()
+            if share >= 1:
+                title = axes.get_title(loc="left")
+                axes.set_title(f"{title}\n{share:.0f} % of the draws outside")
         exact.contour(axes)
         for at in params.marks:
             axes.plot(*at, **_CROSS)
@@ -137,16 +136,16 @@ def _title_panels(
     if params.agents is not None:
         agents = [str(agent) for agent in params.agents if len(agents) > 1] or agents
     titles = {str(key): text for key, text in (params.titles or {}).items()}
-    own, found = titles.get(str(value)), []
+    network, printed, panels = titles.get(str(value)), params.printed or (), []
     for place, agent in enumerate(agents, start=before):
-        text = (f"{own}, " if own else "") + words.agent(agent)
+        text = ", ".join(filter(None, (network, words.agent(agent))))
         if len(agents) == 1 and params.networks:
-            text = own or style.name(params.networks, value)
-        number = _format_distance(run, params.distance, agent, params.symbol)
-        printed = dict(enumerate(params.printed or ())).get(place)
-        in_print = "" if printed is None or not number else f", print {printed}"
-        found.append((text + number + in_print, run, agent))
-    return found
+            text = network or style.name(params.networks, value)
+        text += _format_distance(run, params.distance, agent, params.symbol)
+        if params.distance and place < len(printed):
+            text += f", print {printed[place]}"
+        panels.append((text, run, agent))
+    return panels
 
 
 def _format_distance(run: Measured, metric: str | None, agent: str, symbol: str) -> str:
@@ -162,37 +161,25 @@ def _format_distance(run: Measured, metric: str | None, agent: str, symbol: str)
     return f"\n{symbol} {value:.{digits}f} ± {half:.{digits}f}"
 
 
-def _read_density(run: Measured, agent: int | str) -> np.ndarray:
-    """Return the density of an agent's draws, or the exact one, in the cells of the grid."""
-    return results.series(run, "density", agent).value
-
-
-def mass_levels(density: np.ndarray, mass: Sequence[float]) -> list[float]:
+def find_mass_levels(density: np.ndarray, mass: Sequence[float]) -> list[float]:
     """Return the densities whose upper level sets hold the given parts of the mass."""
     falling = np.sort(density, axis=None)[::-1]
     below = np.cumsum(falling) / falling.sum()
     return sorted({float(falling[np.searchsorted(below, part)]) for part in mass})
 
 
-@dataclass(frozen=True)
 class ExactDensity:
-    """The exact posterior density on a grid, shape (cells of the first, of the second parameter).
+    """The exact posterior density of a run on a grid of cells of the two parameters.
 
-    ``edges`` are those of the cells along each axis; contours are at ``levels``.
+    edges: those of the cells along each axis, two arrays.
+    density: (cells of the first, of the second parameter).
     """
 
-    edges: list[np.ndarray]
-    density: np.ndarray
-    levels: list[float]
-
-    @classmethod
-    def from_run(cls, run: Measured) -> Self:
-        """Read the exact density from a run's metrics."""
+    def __init__(self, run: Measured) -> None:
         cells = [results.series(run, f"cell_{axis}", "network") for axis in range(2)]
-        edges = [np.append(cell.lo, cell.hi[-1]) for cell in cells]
-        density = _read_density(run, EXACT)
-        shape = [len(edge) - 1 for edge in edges]
-        return cls(edges, density.reshape(shape), mass_levels(density, MASS))
+        self.edges = [np.append(cell.lo, cell.hi[-1]) for cell in cells]
+        density = results.series(run, "density", EXACT).value
+        self.density = density.reshape([len(cell.value) for cell in cells])
 
     @property
     def area(self) -> float:
@@ -204,16 +191,17 @@ class ExactDensity:
         inside = [(e[0] <= v) & (v <= e[-1]) for e, v in zip(self.edges, (x, y), strict=True)]
         return np.logical_and(*inside)
 
-    def shade(self, axes: Axes, density: np.ndarray, top: float) -> QuadMesh:
-        """Draw densities of the grid's cells as a map."""
-        values = density.reshape(self.density.shape).T
+    def shade(self, axes: Axes, density: np.ndarray) -> QuadMesh:
+        """Draw densities of the grid's cells as a map, on the exact density's scale of colors."""
+        values, top = density.reshape(self.density.shape).T, 1.05 * self.density.max()
         return axes.pcolormesh(*self.edges, values, cmap=MAP, vmin=0, vmax=top, rasterized=True)
 
     def contour(self, axes: Axes) -> None:
-        """Draw the contours of the exact density, on the grid's axes."""
+        """Draw the contours of the exact density, and have the axes show its grid."""
         centers = [0.5 * (edge[1:] + edge[:-1]) for edge in self.edges]
+        levels = find_mass_levels(self.density, MASS)
         look = {"colors": LINE["color"], "linewidths": LINE["linewidth"]}
-        axes.contour(*centers, self.density.T, levels=self.levels, **look)
+        axes.contour(*centers, self.density.T, levels=levels, **look)
         axes.set_xlim(self.edges[0][0], self.edges[0][-1])
         axes.set_ylim(self.edges[1][0], self.edges[1][-1])
         axes.locator_params(nbins=5)

@@ -20,8 +20,7 @@ from concord_studies.contracts import PRICES, Read
 from concord_studies.figures import style
 from concord_studies.figures._axes import label_ends, label_log_axis
 from concord_studies.figures._lines import MUTED
-from concord_studies.figures._options import Names
-from concord_studies.figures._panels import Panels, arrange_panels
+from concord_studies.figures._panels import Names, Panels, arrange_panels
 from concord_studies.results import Measured
 
 BEST = 5  # named and colored
@@ -51,42 +50,40 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     cells = arrange_panels((f"by {price}", shown) for price in params.prices)
     panels = Panels(cells, 2.5 if len(cells) == 1 else 3.0, width="full")
     groups = selection.split(shown, "entry")
+    names = [style.name("entry", value, params.names) for value, _ in groups]
     looks = style.looks("entry", [value for value, _ in groups])
-    shares = []
+    ends = []
     for price, ax in zip(params.prices, panels.axes, strict=True):
-        found = [_prices(price, params, own) for _, own in groups]
+        paid = [_read_prices(price, params, entry_runs) for _, entry_runs in groups]
         # One sampler's data sets are all samplers': what does not apply is unsolved on each.
-        most = max(max((sets for _, sets in numbers), default=1) for numbers in found) or 1
-        solved = [
-            np.sort(np.concatenate([paid[np.isfinite(paid)] for paid, _ in own])) for own in found
-        ]
-        total = [max(len(own) * most, 1) for own in found]
+        sets = max((len(values) for each in paid for values in each), default=1) or 1
+        total = [max(len(each) * sets, 1) for each in paid]
+        solved = [np.sort(np.concatenate(each)) for each in paid]
+        solved = [values[np.isfinite(values)] for values in solved]
         finite = np.concatenate(solved)
         low, high = (finite.min(), finite.max()) if len(finite) else (1.0, 10.0)
-        ends = [len(paid) / count for paid, count in zip(solved, total, strict=True)]
-        best = set(np.argsort(ends, kind="stable")[::-1][:BEST].tolist())
-        for place, (look, paid) in enumerate(zip(looks, solved, strict=True)):
-            share = np.arange(len(paid) + 1) / total[place]
+        last = [len(values) / count for values, count in zip(solved, total, strict=True)]
+        best = set(np.argsort(last, kind="stable")[::-1][:BEST].tolist())
+        for place, (look, values) in enumerate(zip(looks, solved, strict=True)):
+            share = np.arange(len(values) + 1) / total[place]
             color, width = (look.color, 1.3) if place in best else (MUTED, 0.7)
-            x = np.concatenate([[low / 1.1], paid, [high * 1.1]])
+            x = np.concatenate([[low / 1.1], values, [high * 1.1]])
             line: dict[str, Any] = {"drawstyle": "steps-post", "color": color, "lw": width}
             ax.plot(x, np.append(share, share[-1]), zorder=2 + (place in best), **line)
         ax.set_xscale("log")
         ax.set_xlim(low / 1.1, high * 1.1)
         label_log_axis(ax.xaxis)
         ax.set_xlabel(LABELS.get(price, price))
-        names = (style.name("entry", value, params.names) for value, _ in groups)
-        shares.append([(n, k.color, e) for n, k, e in zip(names, looks, ends, strict=True)])
-        shares[-1] = [end for place, end in enumerate(shares[-1]) if place in best]
-    panels.axes[0].set_ylim(0, min(1, 1.1 * max(0.1, *(end for own in shares for *_, end in own))))
+        ends.append([(names[i], looks[i].color, last[i]) for i in sorted(best)])
+    highest = max(0.1, *(share for each in ends for *_, share in each))
+    panels.axes[0].set_ylim(0, min(1, 1.1 * highest))
     panels.axes[0].set_ylabel("share of tasks and targets solved")
-    for own, ax in zip(shares, panels.axes, strict=True):
-        label_ends(ax, own)
+    for each, ax in zip(ends, panels.axes, strict=True):
+        label_ends(ax, each)
     return panels.figure
 
 
-def _prices(price: str, params: Params, runs: Sequence[Measured]) -> list[tuple[np.ndarray, int]]:
-    """Return, for each run and target, the prices paid on its data sets, and their number."""
+def _read_prices(price: str, params: Params, runs: Sequence[Measured]) -> list[np.ndarray]:
+    """Return, for each run and target, the prices paid on its data sets."""
     metrics = [f"{price}_to_{target:g}" for target in params.targets]
-    found = [scores.of_sets(run, metric, "worst") for run in runs for metric in metrics]
-    return [(values, len(values)) for values in found]
+    return [scores.of_sets(run, metric, "worst") for run in runs for metric in metrics]

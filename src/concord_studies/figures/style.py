@@ -36,10 +36,11 @@ from matplotlib.mathtext import MathTextParser
 
 from concord.errors import ConcordError, short
 from concord_studies import results, words
-from concord_studies.io import whole
+from concord_studies.io import whole_file
 
 COLUMN = 3.4
 FULL = 7.0
+SMALL = 6.5  # points, the smallest text
 
 RC: Any = {
     "font.family": "sans-serif",
@@ -90,7 +91,7 @@ styled = matplotlib.style.context(["default", RC])
 
 @functools.cache
 @styled
-def _parse(text: str) -> None:
+def _parse_formulas(text: str) -> None:
     """Parse the formulas in a text as matplotlib does, or raise its error."""
     MathTextParser("path").parse(text)
 
@@ -102,7 +103,7 @@ def check_formulas(texts: Any, where: str) -> None:
     """
     if isinstance(texts, str) and "$" in texts:
         try:
-            _parse(texts)
+            _parse_formulas(texts)
         except (ValueError, RecursionError) as error:
             raise ConcordError(
                 f"{where}: {short(texts)} is not text with formulas that matplotlib can draw; "
@@ -172,6 +173,7 @@ TRAININGS = {
     "triggered": (ORANGE, "v"),
     "isolated": (GRAY, "o"),
 }
+LOOKS = {"sampler": SAMPLERS, "entry": ENTRIES, "topology": TOPOLOGIES, "training": TRAININGS}
 READINGS = {
     "published": "equations",
     "corrected": "corrected equations",
@@ -200,50 +202,37 @@ def drawing(draw: Callable[..., Figure]) -> Callable[..., Figure]:
 
     @functools.wraps(draw)
     @styled
-    def draw_figure(params: Any, runs: Sequence[results.Measured]) -> Figure:
-        """Draw the figure; errors begin with the name of its kind."""
-        with results.naming("figure", draw):
+    def draw_in_style(params: Any, runs: Sequence[results.Measured]) -> Figure:
+        with results.name_in_errors("figure", draw):
             return draw(params, runs)
 
-    return draw_figure
+    return draw_in_style
 
 
 def marks_divergence(draw: Callable[..., Figure]) -> Callable[..., Figure]:
-    """Decorate a kind's ``draw`` so that its figure names the diverged runs on top.
+    """Decorate as ``drawing`` does, and have the figure name the diverged runs on top.
 
     Nothing of them is drawn, and a legend's entry without a line would tell nothing.
     """
 
+    @drawing
     @functools.wraps(draw)
-    @styled
-    def draw_figure(params: Any, runs: Sequence[results.Measured]) -> Figure:
-        """Draw the figure, and name the diverged runs on top."""
-        figure = drawing(draw)(params, runs)
+    def draw_and_name(params: Any, runs: Sequence[results.Measured]) -> Figure:
+        figure = draw(params, runs)
         name_diverged(figure, params, runs)
         return figure
 
-    return draw_figure
+    return draw_and_name
 
 
 def name_diverged(figure: Figure, params: Any, runs: Sequence[results.Measured]) -> None:
     """Write the names of diverged runs on top of a figure, if there are any."""
-    text = results.divergence_note(params, runs)
-    if text is None:
+    if (text := results.divergence_note(params, runs)) is None:
         return
     lines = textwrap.wrap(text, int(20 * figure.get_figwidth()))
-    figure.suptitle(
-        "\n".join(lines),
-        x=0.01,
-        ha="left",
-        fontsize=SMALL,
-        color=_NOTE_COLOR,
-        parse_math=False,
-    )
+    look: dict[str, Any] = {"ha": "left", "fontsize": SMALL, "color": "#8a3b00"}
+    figure.suptitle("\n".join(lines), x=0.01, parse_math=False, **look)
     figure.set_figheight(figure.get_figheight() + (1.25 * SMALL * len(lines) + 4) / 72)
-
-
-SMALL = 6.5  # points, the smallest text
-_NOTE_COLOR = "#8a3b00"
 
 
 @dataclass(frozen=True)
@@ -257,10 +246,9 @@ class Look:
     @property
     def line(self) -> dict[str, Any]:
         """The matplotlib options that draw the line and its markers."""
+        edge: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.4}
         if self.hollow:
-            own = {"markerfacecolor": "white", "markeredgewidth": 0.8}
-            return {"color": self.color, "marker": self.marker, **own}
-        edge = {"markeredgecolor": "white", "markeredgewidth": 0.4}
+            edge = {"markerfacecolor": "white", "markeredgewidth": 0.8}
         return {"color": self.color, "marker": self.marker, **edge}
 
 
@@ -272,7 +260,7 @@ def looks(key: str, values: Sequence[Any]) -> list[Look]:
     not yet in use first.
     """
     if key == "agent":
-        return [_agent(value) for value in values]
+        return [_agent_look(value) for value in values]
     if key == "reading":
         released = [str(value).startswith("released") for value in values]
         return [
@@ -281,11 +269,7 @@ def looks(key: str, values: Sequence[Any]) -> list[Look]:
         ]
     if len(values) > 1 and all(words.is_number(value) for value in values):
         return _rank_looks(values)
-    known = {
-        **{"sampler": SAMPLERS, "entry": ENTRIES},
-        **{"topology": TOPOLOGIES, "training": TRAININGS},
-    }
-    fixed = {name: Look(*look) for name, look in known.get(key.split(".")[0], {}).items()}
+    fixed = {name: Look(*look) for name, look in LOOKS.get(key.split(".")[0], {}).items()}
     fixed |= {f"{name}{PAPERS}": replace(look, hollow=True) for name, look in fixed.items()}
     texts = {str(value) for value in values}
     for text in texts - fixed.keys():
@@ -302,7 +286,7 @@ def looks(key: str, values: Sequence[Any]) -> list[Look]:
     return [fixed[str(value)] if str(value) in fixed else next(free) for value in values]
 
 
-def _agent(agent: Any) -> Look:
+def _agent_look(agent: Any) -> Look:
     """Return the color and marker of an agent; the average is black without marker."""
     if not isinstance(agent, int):
         return Look(BLACK, "")
@@ -311,21 +295,17 @@ def _agent(agent: Any) -> Look:
 
 def _rank_looks(values: Sequence[float]) -> list[Look]:
     """Return colors and markers of values: a color scale in the order of their ranks."""
-    ranks = sorted(values)
-    chosen = []
-    for value in values:
-        rank = ranks.index(value)
-        place = rank / (len(ranks) - 1) * (len(ORDERED) - 1)
-        left = min(int(place), len(ORDERED) - 2)
-        color = mix(ORDERED[left + 1], ORDERED[left], place - left)
-        chosen.append(Look(color, MARKERS[rank % len(MARKERS)]))
-    return chosen
+    ramp, steps = np.array([to_rgb(color) for color in ORDERED]), np.linspace(0, 1, len(ORDERED))
+    looks = []
+    for rank in map(sorted(values).index, values):
+        color: Any = [np.interp(rank / (len(values) - 1), steps, part) for part in ramp.T]
+        looks.append(Look(to_hex(color), MARKERS[rank % len(MARKERS)]))
+    return looks
 
 
 def mix(color: str, other: str, part: float) -> str:
     """Return ``part`` of ``color`` mixed into ``other``."""
-    r, g, b = (part * a + (1 - part) * c for a, c in zip(to_rgb(color), to_rgb(other), strict=True))
-    return to_hex((r, g, b))
+    return to_hex(part * np.array(to_rgb(color)) + (1 - part) * np.array(to_rgb(other)))  # type: ignore[arg-type]
 
 
 def darken(color: str) -> str:
@@ -362,8 +342,8 @@ def name(key: str, value: Any, names: Mapping[str, Any] | None = None) -> str:
     ``names`` comes from the paper's YAML: another text for a value, or another symbol for a key.
     """
     numbered = key == "agent" and str(value).isdigit()  # names are those of other labels' values
-    if not numbered and (given := words.study_text(key, value, names)):
-        return given
+    if not numbered and (text := words.study_text(key, value, names)):
+        return text
     if key == "agent":
         return words.agent(value)
     if key == "reading" and value in READINGS:
@@ -380,12 +360,6 @@ def number(value: float) -> str:
     """Return a number as text: 0.0025, but 2.5 x 10^-5 for small ones."""
     digits, _, power = f"{value:g}".partition("e")
     return rf"${digits}\times 10^{{{int(power)}}}$" if power else digits
-
-
-def panel_title(index: int, text: str, panels: int) -> str:
-    """Return "(a) text", without the letter when there is only one panel."""
-    letter = chr(ord("a") + index)
-    return f"({letter}) {text}".rstrip() if panels > 1 else text
 
 
 def entry(text: str, **line: Any) -> Line2D:
@@ -447,20 +421,20 @@ def save(figure: Figure, paths: Iterable[Path | str], watermark: bool = False) -
     if layout is not None:
         layout.execute(figure)
         figure.set_layout_engine(None)  # no engine at all: "none" would draw every format twice
-    mark = _watermark(figure) if watermark else None
-    _simplify(figure)
+    mark = _add_watermark(figure) if watermark else None
+    _simplify_bands(figure)
     for path in targets:
         # Into memory, since PDF on a full disk ends in an error of Matplotlib's own.
         image = io.BytesIO()
         figure.savefig(image, format=path.suffix[1:], metadata=_METADATA[path.suffix])
         data = image.getvalue()
-        with whole(path) as part:
+        with whole_file(path) as part:
             part.write_bytes(_shorten_svg(data) if path.suffix == ".svg" else data)
     if mark is not None:
         mark.remove()
 
 
-def _simplify(figure: Figure) -> None:
+def _simplify_bands(figure: Figure) -> None:
     """Leave out corners of shaded bands that are too close to be seen."""
     for band in figure.findobj(PolyCollection):
         shown = band.get_transform()
@@ -470,17 +444,17 @@ def _simplify(figure: Figure) -> None:
         )
 
 
+def _round_number(number: re.Match[bytes]) -> bytes:
+    return b"%.2f" % float(number[0])
+
+
 def _shorten_svg(svg: bytes) -> bytes:
     """Return an SVG with coordinates rounded to a hundredth of a point, and fallback fonts.
 
     The fallback is Verdana, whose letters are about as wide.
     """
-
-    def round_numbers(tag: re.Match[bytes]) -> bytes:
-        """Return an SVG tag with its numbers rounded to two decimals."""
-        return re.sub(rb"-?\d+\.\d{3,}", lambda number: b"%.2f" % float(number[0]), tag[0])
-
-    tags = re.sub(rb"<[^>]+>", round_numbers, svg)
+    number = re.compile(rb"-?\d+\.\d{3,}")
+    tags = re.sub(rb"<[^>]+>", lambda tag: number.sub(_round_number, tag[0]), svg)
     return re.sub(rb"'DejaVu Sans'(, sans-serif)?", rb"'DejaVu Sans', Verdana, sans-serif", tags)
 
 
@@ -491,19 +465,9 @@ _METADATA: dict[str, dict[str, Any]] = {
 }
 
 
-def _watermark(figure: Figure) -> Artist:
+def _add_watermark(figure: Figure) -> Artist:
     """Write "SMOKE SCALE" across a figure, and return the text."""
     width, height = figure.get_size_inches()
-    return figure.text(
-        0.5,
-        0.5,
-        "SMOKE SCALE",
-        fontsize=min(9 * width, 20 * height),
-        fontweight="bold",
-        color=GRAY,
-        alpha=0.3,
-        rotation=min(30.0, 45 * height / width),
-        ha="center",
-        va="center",
-        zorder=1000,
-    )
+    look: dict[str, Any] = {"fontweight": "bold", "color": GRAY, "alpha": 0.3, "zorder": 1000}
+    look |= {"fontsize": min(9 * width, 20 * height), "rotation": min(30.0, 45 * height / width)}
+    return figure.text(0.5, 0.5, "SMOKE SCALE", ha="center", va="center", **look)

@@ -10,7 +10,7 @@ needs it is infinite (an error, a distance) or not a number, and never a finite 
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
@@ -127,8 +127,8 @@ def series(
     names, ticks = [agents] if isinstance(agents, str) else list(agents), list(iterations)
     shape = len(ticks), len(names)
     columns = {}
-    for metric, given in numbers.items():
-        parts = given if isinstance(given, tuple) else (given,)
+    for metric, values in numbers.items():
+        parts = values if isinstance(values, tuple) else (values,)
         whole = [np.reshape(part, shape).tolist() for part in parts]
         columns[metric] = [*whole, *[np.full(shape, None).tolist()] * (3 - len(whole))]
     for column, agent in enumerate(names):
@@ -143,30 +143,24 @@ def final_rows(m: Measurement, numbers: Mapping[str, float]) -> Iterator[Row]:
     return series([m.iterations], "network", numbers, chance=False)
 
 
-# What a family's NETWORK asks of the run's network.
-NETWORKS: dict[str, tuple[Callable[[Conditions], Any], str]] = {
-    "clocked": (
-        lambda network: network.keeps_time,
-        "a network with compute or link, whose clock it shows",
-    ),
-    "privacy": (lambda network: network.privacy, "a network with privacy"),
-    "delivers": (lambda network: network.delivers_all, "a network on which every vector arrives"),
-    "perfect": (lambda network: network.is_lossless, "a network on which everything arrives"),
+# What a family's NETWORK asks of the run's network: a property of its conditions, in words.
+NETWORKS = {
+    "clocked": ("keeps_time", "a network with compute or link, whose clock it shows"),
+    "privacy": ("privacy", "a network with privacy"),
+    "delivers": ("delivers_all", "a network on which every vector arrives"),
+    "perfect": ("is_lossless", "a network on which everything arrives"),
 }
 
 
 def check_network(family: Any, conditions: Conditions | None, where: str = "") -> None:
     """Refuse the module of a metric family on a network to which it does not apply."""
     about = declared(family, "NETWORK")
-    if about is None:
-        return
-    has, needs = NETWORKS[about]
-    if not has(conditions or Conditions()):
+    if about is not None and not getattr(conditions or Conditions(), NETWORKS[about][0]):
         name = family.__name__.rpartition(".")[2]
-        raise ConcordError(f"{where}{unmet_need(name, needs)}")
+        raise ConcordError(f"{where}{unmet_need(name, NETWORKS[about][1])}")
 
 
-def check(
+def check_families(
     families: Sequence[str],
     where: str,
     record: Record,
@@ -184,9 +178,9 @@ def check(
             )
         module = kinds.find("metrics", family, where)
         check_network(module, network, f"{where}[{number}]: ")
-        kept = {*record.probes, *record.averages, *(["draws"] if record.draws else [])}
+        recorded = {*record.probes, *record.averages, *(["draws"] if record.draws else [])}
         for name in declared(module, "RECORDS"):
-            if name not in kept:
+            if name not in recorded:
                 key = {"draws": "draws: true", "predictive": "averages: [predictive]"}
                 raise ConcordError(
                     f"{where}[{number}]: {family} reads {name}, which the run does not record; "
@@ -220,7 +214,7 @@ def computes(family: str, metric: str) -> bool:
     return any(matches(metric, name) for name in kinds.find("metrics", family, "metrics").METRICS)
 
 
-def exact(family: str, metric: str) -> bool:
+def is_exact(family: str, metric: str) -> bool:
     """Return whether a family computes a metric without chains, as its ``EXACT`` lists it."""
     module = kinds.find("metrics", family, "metrics")
     return any(matches(metric, name) for name in declared(module, "EXACT"))
@@ -248,7 +242,7 @@ def refusal(run: Mapping[str, Any], metric: str, agents: Sequence[int | str] = (
         return f"does not compute {metric!r}; {remedy(metric)}"
     if run.get("arena"):
         return None
-    if _of_law(run, metric) and not _has_law(run):
+    if _is_of_law(run, metric) and not _has_law(run):
         return f"has no {metric!r}, since sampler {run['sampler']['kind']!r} states no exact law"
     unknown = [a for a in agents if isinstance(a, str) and not a.isdigit() and a not in AGENTS]
     if unknown:
@@ -265,7 +259,7 @@ def refusal(run: Mapping[str, Any], metric: str, agents: Sequence[int | str] = (
     return None
 
 
-def _of_law(run: Mapping[str, Any], metric: str) -> bool:
+def _is_of_law(run: Mapping[str, Any], metric: str) -> bool:
     """Return whether a run's families compute a metric from the exact law alone."""
     modules = (kinds.find("metrics", f, "metrics") for f in run["metrics"] if computes(f, metric))
     return any(matches(metric, name) for m in modules for name in declared(m, "OF_LAW"))
@@ -306,12 +300,10 @@ def families(metric: str) -> list[str]:
 
 def remedy(metric: str) -> str:
     """Return the advice by which a run gets a metric, for the end of an error."""
-    found = families(metric)
-    every = [kinds.find("metrics", kind) for kind in kinds.names("metrics")]
-    names = [name for family in every for name in family.METRICS]
-    if not found:
-        return nearest(metric, {*names, *ALWAYS})
-    return f"add {' or '.join(found)} to the metrics of the experiment"
+    if yielding := families(metric):
+        return f"add {' or '.join(yielding)} to the metrics of the experiment"
+    modules = (kinds.find("metrics", kind) for kind in kinds.names("metrics"))
+    return nearest(metric, {*ALWAYS, *(name for module in modules for name in module.METRICS)})
 
 
 def find_label(metric: str) -> tuple[str, str]:
@@ -341,8 +333,8 @@ def is_condition(metric: str) -> bool:
 
 def _families() -> tuple[Any, ...]:
     """Return the modules of the families that are loaded, without executing a plug-in."""
-    own = sorted({*kinds.names("metrics")} - {*kinds.built_in("metrics")})
-    loaded = [kinds.find("metrics", f) for f in own if kinds.is_loaded("metrics", f)]
+    plug_ins = sorted({*kinds.names("metrics")} - {*kinds.built_in("metrics")})
+    loaded = [kinds.find("metrics", f) for f in plug_ins if kinds.is_loaded("metrics", f)]
     return (*_built_in(), *loaded)
 
 
@@ -356,7 +348,7 @@ def _built_in() -> tuple[Any, ...]:
 def _labels(families: tuple[Any, ...]) -> dict[str, Label]:
     """Return the labels of metrics by name, common labels and labels of families."""
     labels = (declared(family, "LABELS") for family in families)
-    return LABELS | {name: label for own in labels for name, label in own.items()}
+    return LABELS | {name: label for part in labels for name, label in part.items()}
 
 
 @cache

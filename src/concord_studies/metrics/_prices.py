@@ -13,11 +13,11 @@ from concord_studies.metrics import Measurement, Row, series
 def vector_bytes(m: Measurement) -> float:
     """Return the bytes of one vector as sent, compressed by the network or the sampler."""
     dim, itemsize = m.problem.dim, dtype_of(m.problem).itemsize
-    own = m.sampler.vector_size(dim, itemsize)
-    return m.network.conditions.size(dim, itemsize) if own is None else own
+    compressed = m.sampler.vector_size(dim, itemsize)
+    return m.network.conditions.size(dim, itemsize) if compressed is None else compressed
 
 
-def paid(
+def price_rows(
     m: Measurement,
     values: np.ndarray,
     names: Sequence[tuple[str, float]],
@@ -36,7 +36,7 @@ def paid(
     columns = [(agent, values[:, :, column]) for column, agent in enumerate(m.agents)]
     if len(m.agents) == m.problem.agents:
         columns.append(("network", whole(values, axis=2)))
-    for agent, own in columns:
-        found = mean_interval(own)[: 3 if len(own) > 1 else 1]
-        numbers = {name: tuple(factor * part for part in found) for name, factor in names}
+    for agent, amounts in columns:
+        interval = mean_interval(amounts)[: 3 if len(amounts) > 1 else 1]
+        numbers = {name: tuple(factor * part for part in interval) for name, factor in names}
         yield from series(m.trace.draw, agent, numbers, chance)

@@ -25,10 +25,10 @@ def require_gaussian(problem: Problem, metric: str) -> Gaussian:
 
 def require_grid(problem: Problem, metric: str) -> Grid:
     """Return a problem's posterior on a grid. A ConcordError that names the metric if none."""
-    found = problem.reference if isinstance(problem, WithReference) else None
-    if not isinstance(found, Grid):
+    reference = problem.reference if isinstance(problem, WithReference) else None
+    if not isinstance(reference, Grid):
         raise ConcordError(
             f"metric {metric}: {type(problem).__name__} has no reference posterior on a grid; "
             "remove the metric"
         )
-    return found
+    return reference

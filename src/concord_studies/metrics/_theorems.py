@@ -1,4 +1,4 @@
-"""What metrics of papers' theorems share: conditions, and how they are told."""
+"""Conditions of papers' theorems as metrics."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ class Condition:
     limit: float | None = None
 
 
-def with_values(*names: str) -> tuple[str, ...]:
-    """Return the names of metrics that ``conditions`` yields for conditions without a limit."""
+def condition_metrics(*names: str) -> tuple[str, ...]:
+    """Return the names of metrics that ``condition_rows`` yields for conditions without a limit."""
     return tuple(metric for name in names for metric in (name, f"{name}.value"))
 
 
-def conditions(m: Measurement, theorem: str, found: Iterable[Condition]) -> Iterator[Row]:
+def condition_rows(m: Measurement, theorem: str, judged: Iterable[Condition]) -> Iterator[Row]:
     """Yield for every condition of a theorem its sides and whether it holds (1) or not (0)."""
-    for condition in found:
+    for condition in judged:
         name = f"{theorem}.{condition.name}"
         yield from final_rows(m, {f"{name}.value": condition.value, name: float(condition.holds)})
         if condition.limit is not None:

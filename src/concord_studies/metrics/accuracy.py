@@ -22,5 +22,5 @@ def rows(m: Measurement) -> Iterator[Row]:
     Both carry an interval.
     """
     values = m.trace["accuracy"]
-    found = {"accuracy_mean": mean_interval(values), "accuracy_sd": spread_interval(values)}
-    return series(m.trace.draw, m.agents, found)
+    numbers = {"accuracy_mean": mean_interval(values), "accuracy_sd": spread_interval(values)}
+    return series(m.trace.draw, m.agents, numbers)

@@ -36,6 +36,6 @@ def rows(m: Measurement) -> Iterator[Row]:
         "trigger_rate": sent / np.maximum(active, 1),
     }
     for name, each in values.items():
-        found = mean_interval(each)
+        interval = mean_interval(each)
         varies = bool(each.std(axis=0).any())
-        yield from series([steps], m.agents, {name: found if varies else found[0]}, chance)
+        yield from series([steps], m.agents, {name: interval if varies else interval[0]}, chance)

@@ -6,9 +6,9 @@ from concord.networks.spectrum import spectrum_of
 from concord.samplers.d_ula import DULA
 from concord.samplers.gossip_ula import GossipULA
 from concord_studies.metrics import Measurement, Row, unmet_need
-from concord_studies.metrics._theorems import Condition, conditions, with_values
+from concord_studies.metrics._theorems import Condition, condition_metrics, condition_rows
 
-METRICS = with_values(
+METRICS = condition_metrics(
     *("condition1.delta_2 - delta_1 > 1/2", "condition1.delta_2 < 1"),
     *("condition1.b sigma_max < 1", "condition1.beta_0 sigma_max < [12]"),
 )
@@ -24,8 +24,8 @@ def rows(m: Measurement) -> Iterator[Row]:
         raise unmet_need("condition1", "a sampler with the schedules step_size and fusion")
     step, fusion = params.step_size, params.fusion
     largest = spectrum_of(m.network.graph)["laplacian_max"]
-    found = conditions_of(step.decay, fusion.decay, fusion.a, fusion.initial, largest)
-    return conditions(m, "condition1", found)
+    judged = conditions_of(step.decay, fusion.decay, fusion.a, fusion.initial, largest)
+    return condition_rows(m, "condition1", judged)
 
 
 def conditions_of(

@@ -11,5 +11,5 @@ RECORDS = ("consensus_error",)
 
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the consensus error at every recorded iteration, a mean over chains with interval."""
-    found = mean_interval(m.trace["consensus_error"])
-    return series(m.trace.draw, "network", {"consensus_error": found})
+    interval = mean_interval(m.trace["consensus_error"])
+    return series(m.trace.draw, "network", {"consensus_error": interval})

@@ -30,12 +30,12 @@ def rows(m: Measurement) -> Iterator[Row]:
     names, draws = positions(m.trace)
     late = draws[:, m.late]
     axes = {"chain_axis": 0, "draw_axis": 1}
-    found = {
+    statistics = {
         "ess_bulk": (lambda: array_stats.ess(late, **axes), np.min),
         "ess_tail": (lambda: array_stats.ess(late, method="tail", prob=TAILS, **axes), np.min),
         "r_hat": (lambda: array_stats.rhat(late, **axes), np.max),
     }
-    for metric, (compute, worst) in found.items():
+    for metric, (compute, worst) in statistics.items():
         few = late.shape[1] < 4
         values = np.full(len(names), np.nan) if few else worst(compute(), axis=1)
         yield from series([m.last], names, {metric: values})

@@ -32,7 +32,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     for agent in (*m.trace.agent.tolist(), "average"):
         for k, center, spread in zip(law.iterations, *law.moments_of(agent), strict=True):
             finite = np.isfinite(center).all() and np.isfinite(spread).all()
-            found = compare(center, spread, target) if finite else [np.inf] * len(NAMES)
-            values = dict(zip(NAMES, found, strict=True))
+            ratios = compare(center, spread, target) if finite else [np.inf] * len(NAMES)
+            values = dict(zip(NAMES, ratios, strict=True))
             shown = {f"exact_{name}": values[name] for name in SHOWN}
             yield from series([k], str(agent), shown, chance=False)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row
-from concord_studies.metrics._prices import paid
+from concord_studies.metrics._prices import price_rows
 
 METRICS = ("gradients",)
 LABELS = {"gradients": Label(axis="gradients taken by the whole network")}
@@ -16,4 +16,4 @@ def rows(m: Measurement) -> Iterator[Row]:
     A product with a Hessian counts as two, a proximal step as what its inner solver evaluates, or
     as one where it is a closed form. Where chains differ: mean over chains with an interval.
     """
-    return paid(m, m.trace["gradients"], (("gradients", 1),))
+    return price_rows(m, m.trace["gradients"], (("gradients", 1),))

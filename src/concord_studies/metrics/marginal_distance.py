@@ -51,16 +51,22 @@ def rows(m: Measurement) -> Iterator[Row]:
     each = np.stack([marginal_w1(late[d], exact, d) for d in range(2)])
     values = each.mean(axis=0)
     for name, distances in (("_0", each[0]), ("_1", each[1]), ("", values)):
-        found = {f"w1_marginal{name}": mean_interval(distances)}
-        yield from series([m.last], m.agents, found)
+        numbers = {f"w1_marginal{name}": mean_interval(distances)}
+        yield from series([m.last], m.agents, numbers)
     extremes = {"w1_marginal_min": values.min(axis=0), "w1_marginal_max": values.max(axis=0)}
     yield from series([m.last], m.agents, extremes)
     with np.errstate(invalid="ignore"):  # of a chain that diverged nothing is left to compare
         spread = mean_interval(np.ptp(values, axis=1) / values.mean(axis=1))
     yield from series([m.last], "network", {"w1_marginal_spread": spread})
     yield from _pooled_rows(m, late, exact)
-    yield Row(m.last, "network", "w1_marginal_floor", *_floor(m, exact, len(rows)), trials=FLOORS)
-    yield from _windows(m, x, exact)
+    yield Row(
+        m.last,
+        "network",
+        "w1_marginal_floor",
+        *_distance_of_exact_draws(m, exact, len(rows)),
+        trials=FLOORS,
+    )
+    yield from _window_rows(m, x, exact)
 
 
 def _pooled_rows(m: Measurement, late: np.ndarray, exact: Grid) -> Iterator[Row]:
@@ -71,35 +77,39 @@ def _pooled_rows(m: Measurement, late: np.ndarray, exact: Grid) -> Iterator[Row]
     some = late[..., :: max(1, draws // 200)]
     chosen = m.stream("pooled").integers(0, chains, size=(REPLICATES, chains))
     for column, agent in enumerate(m.agents):
-        value, fewer = (_pool(draws[:, :, column], exact) for draws in (late, some))
+        value, fewer = (_pooled_distance(draws[:, :, column], exact) for draws in (late, some))
         ends: tuple[float | None, float | None] = None, None
         if chains > 1:
-            resampled = np.array([_pool(some[:, pick, column], exact) for pick in chosen])
+            resampled = np.array(
+                [_pooled_distance(some[:, pick, column], exact) for pick in chosen]
+            )
             ends = excess_interval(value, resampled + (value - fewer if value < np.inf else 0))
         yield Row(m.last, agent, "w1_marginal_pooled", value, *ends)
 
 
-def _pool(draws: np.ndarray, exact: Grid) -> float:
+def _pooled_distance(draws: np.ndarray, exact: Grid) -> float:
     """Return the mean over parameters of W1 between pooled draws (dim, ...) and the exact law."""
     return float(np.mean([marginal_w1(each.ravel(), exact, d) for d, each in enumerate(draws)]))
 
 
-def _floor(m: Measurement, exact: Grid, count: int) -> tuple[float, float | None, float | None]:
+def _distance_of_exact_draws(
+    m: Measurement, exact: Grid, count: int
+) -> tuple[float, float | None, float | None]:
     """Return the mean W1 of ``count`` exact draws from the posterior, with its interval."""
     sets = exact.sample(FLOORS * count, m.stream("marginal floor")).reshape(FLOORS, count, 2)
     distances = np.mean([marginal_w1(sets[..., d], exact, d) for d in range(2)], axis=0)
     return mean_over_chains(distances)
 
 
-def _windows(m: Measurement, x: np.ndarray, exact: Grid) -> Iterator[Row]:
+def _window_rows(m: Measurement, x: np.ndarray, exact: Grid) -> Iterator[Row]:
     """Yield the network's mean W1 of the draws between iterations k/2 and k, for several k."""
     draw = m.trace.draw
-    wanted = np.geomspace(max(draw[-1] / 100, draw[min(10, len(draw) - 1)], 1), draw[-1], WINDOWS)
-    ends = np.unique(np.searchsorted(draw, wanted - 1e-6).clip(max=len(draw) - 1))
+    spaced = np.geomspace(max(draw[-1] / 100, draw[min(10, len(draw) - 1)], 1), draw[-1], WINDOWS)
+    ends = np.unique(np.searchsorted(draw, spaced - 1e-6).clip(max=len(draw) - 1))
     for end in ends:
         inside = np.flatnonzero((draw > draw[end] / 2) & (draw <= draw[end]))
         values = np.mean([marginal_w1(x[d][..., inside], exact, d) for d in range(2)], axis=0).mean(
             axis=1
         )
-        found = {"w1_marginal_window": mean_interval(values)}
-        yield from series([int(draw[end])], "network", found)
+        numbers = {"w1_marginal_window": mean_interval(values)}
+        yield from series([int(draw[end])], "network", numbers)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row
-from concord_studies.metrics._prices import paid, vector_bytes
+from concord_studies.metrics._prices import price_rows, vector_bytes
 
 METRICS = ("unicasts", "unicast_bytes", "broadcasts", "broadcast_bytes")
 LABELS = {
@@ -26,4 +26,4 @@ def rows(m: Measurement) -> Iterator[Row]:
     """
     width = vector_bytes(m)
     for kind in ("unicast", "broadcast"):
-        yield from paid(m, m.trace[f"{kind}s"], ((f"{kind}s", 1), (f"{kind}_bytes", width)))
+        yield from price_rows(m, m.trace[f"{kind}s"], ((f"{kind}s", 1), (f"{kind}_bytes", width)))

@@ -1,8 +1,4 @@
-"""The posterior of two parameters as each agent's draws have it, on a coarse grid.
-
-The column iteration numbers the cells. A cell's number is its row (first parameter) times the
-number of columns plus its column.
-"""
+"""The posterior of two parameters as each agent's draws have it, on a coarse grid."""
 
 from collections.abc import Iterator
 
@@ -22,13 +18,14 @@ POSTERIOR = "posterior"  # an agent of its own
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield the density of draws in the cells of a grid, per agent, and the exact one.
+    """Yield the density of draws in the cells of a grid, per agent, and the posterior's own.
 
-    cell_0, cell_1: center of each row and column, with its edges as lo and hi. density: mass over
-    area, per agent, and for the agent "posterior" the exact one.
+    The column iteration has the number of a cell: its row (first parameter) times the number of
+    columns plus its column. cell_0, cell_1: center of each row and column, with its edges as lo and
+    hi. density: mass over area, per agent, and for the agent "posterior" that of the exact law.
     """
     law = None if isinstance(m.problem, WithReference) else m.problem.posterior
-    exact = require_grid(m.problem, "posterior_density") if law is None else _normal(law)
+    exact = require_grid(m.problem, "posterior_density") if law is None else _tabulate_normal(law)
     edges = []
     for axis in range(2):
         tails = np.interp([1e-3, 1 - 1e-3], exact.cdf(axis), exact.edges[axis])
@@ -37,18 +34,18 @@ def rows(m: Measurement) -> Iterator[Row]:
         for cell, (low, high) in enumerate(zip(edges[axis][:-1], edges[axis][1:], strict=True)):
             yield Row(cell, "network", f"cell_{axis}", 0.5 * (low + high), low, high, False)
     area = float(np.prod([edge[1] - edge[0] for edge in edges]))
-    yield from _cells(POSTERIOR, exact.rebin((edges[0], edges[1])) / area, chance=False)
+    yield from _density_rows(POSTERIOR, exact.rebin((edges[0], edges[1])) / area, chance=False)
     late = m.trace["x"][:, m.late]
     for column, agent in enumerate(m.agents):
         draws = late[:, :, column].reshape(-1, 2)
         count, _, _ = np.histogram2d(draws[:, 0], draws[:, 1], bins=edges)
         if not np.isfinite(draws).all():
             count[:] = np.nan
-        yield from _cells(agent, count / (len(draws) * area), chance=True)
+        yield from _density_rows(agent, count / (len(draws) * area), chance=True)
 
 
-def _normal(law: Gaussian) -> Grid:
-    """Return a normal law of two parameters on a grid."""
+def _tabulate_normal(law: Gaussian) -> Grid:
+    """Return a normal law of two parameters on a grid of 320 cells a side, to 9 sd either way."""
     precision, half = np.linalg.inv(law.cov), 9 * np.sqrt(np.diag(law.cov))
 
     def log_density(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -61,7 +58,7 @@ def _normal(law: Gaussian) -> Grid:
     return from_log_density(log_density, ((low[0], high[0]), (low[1], high[1])), 320)
 
 
-def _cells(agent: str, density: np.ndarray, chance: bool) -> Iterator[Row]:
+def _density_rows(agent: str, density: np.ndarray, chance: bool) -> Iterator[Row]:
     """Yield a density as one row per cell of the grid."""
     for cell, value in enumerate(density.ravel()):
         yield Row(cell, agent, "density", value, chance=chance)

@@ -21,5 +21,5 @@ def rows(m: Measurement) -> Iterator[Row]:
             f"metric posterior_draws shows two parameters, not {x.shape[-1]}; remove it"
         )
     for row in thin(m.late, DRAWS):
-        found = {f"draw_{d}": x[row, :, d] for d in range(2)}
-        yield from series([m.trace.draw[row]], m.agents, found)
+        numbers = {f"draw_{d}": x[row, :, d] for d in range(2)}
+        yield from series([m.trace.draw[row]], m.agents, numbers)

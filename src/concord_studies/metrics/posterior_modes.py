@@ -43,16 +43,16 @@ def rows(m: Measurement) -> Iterator[Row]:
     unknown = np.where(np.isfinite(second).all(axis=1), 0.0, np.nan)  # a chain that diverged
     both = negative.any(axis=1) & ~negative.all(axis=1)
     crossings = np.diff(negative, axis=1).sum(axis=1)
-    found = {
+    numbers = {
         "modes_share": mean_interval(negative.mean(axis=1) + unknown),
         "modes_visited": (both + unknown).mean(axis=0),
         "modes_crossings": mean_interval(crossings + unknown),
     }
-    yield from series([m.last], m.agents, found)
+    yield from series([m.last], m.agents, numbers)
     below = exact.centers[1] < 0
-    known = {"modes_share_exact": float(np.interp(0.0, exact.edges[1], exact.cdf(1)))}
+    exact_numbers = {"modes_share_exact": float(np.interp(0.0, exact.edges[1], exact.cdf(1)))}
     for sign, side in (("negative", below), ("positive", ~below)):
         density = np.where(side[None, :], exact.density, -1.0)
         for d, cell in enumerate(np.unravel_index(density.argmax(), density.shape)):
-            known[f"mode_{sign}_{d}"] = float(exact.centers[d][cell])
-    yield from series([m.last], "network", known, chance=False)
+            exact_numbers[f"mode_{sign}_{d}"] = float(exact.centers[d][cell])
+    yield from series([m.last], "network", exact_numbers, chance=False)

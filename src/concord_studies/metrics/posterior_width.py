@@ -23,8 +23,8 @@ def rows(m: Measurement) -> Iterator[Row]:
     exact = np.trace(require_posterior(m.problem, "posterior_width").moments()[1])
     x = m.trace["x"][:, m.late]  # (chain, draw, agent, dim)
     chains, center = len(x), x.mean(axis=1)
-    within = ((x - center[:, None]) ** 2).sum(axis=-1).mean(axis=1)
+    inside = ((x - center[:, None]) ** 2).sum(axis=-1).mean(axis=1)
     # Over chains - 1: the mean of all chains is estimated from them.
     between = ((center - center.mean(axis=0)) ** 2).sum(axis=-1) * chains / max(chains - 1, 1)
-    found = {"posterior_trace": mean_interval((within + between) / exact)}
-    return series([m.last], m.agents, found)
+    numbers = {"posterior_trace": mean_interval((inside + between) / exact)}
+    return series([m.last], m.agents, numbers)

@@ -35,8 +35,8 @@ def rows(m: Measurement) -> Iterator[Row]:
     counts = np.arange(1, away.shape[1] + 1)[:, None]
     centers = np.cumsum(away, axis=1) / counts[..., None]
     widths = np.cumsum((away**2).sum(axis=-1), axis=1) / counts
-    found = {
+    numbers = {
         "running_mean_error": mean_interval((centers**2).sum(axis=-1) / total),
         "running_trace_error": mean_interval((widths / total - 1) ** 2),
     }
-    yield from series(m.trace.draw[m.late], m.agents, found)
+    yield from series(m.trace.draw[m.late], m.agents, numbers)

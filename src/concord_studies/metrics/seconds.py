@@ -7,7 +7,7 @@ import numpy as np
 from concord.sampling.trace import TIMES
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row
-from concord_studies.metrics._prices import paid
+from concord_studies.metrics._prices import price_rows
 
 METRICS = ("seconds", "waiting")
 NETWORK = "clocked"
@@ -25,5 +25,5 @@ def rows(m: Measurement) -> Iterator[Row]:
     """
     seconds, waited = (m.trace[name] for name in TIMES)
     share = np.divide(waited, seconds, out=np.zeros_like(seconds), where=seconds > 0)
-    yield from paid(m, seconds, (("seconds", 1),), np.max)
-    yield from paid(m, share, (("waiting", 1),), np.mean)
+    yield from price_rows(m, seconds, (("seconds", 1),), np.max)
+    yield from price_rows(m, share, (("waiting", 1),), np.mean)

@@ -70,8 +70,8 @@ def rows(m: Measurement) -> Iterator[Row]:
             values = compare(each[2], each[3], target)
         else:
             values = compare(each[0][agent], each[1][agent], target)
-        found = {f"stationary_{name}": v for name, v in zip(NAMES, values, strict=True)}
-        yield from series([m.iterations], str(agent), found, chance=False)
+        numbers = {f"stationary_{name}": v for name, v in zip(NAMES, values, strict=True)}
+        yield from series([m.iterations], str(agent), numbers, chance=False)
 
 
 def _limit(m: Measurement) -> tuple[float, Moments | None]:
@@ -107,7 +107,9 @@ def choices_of(
     if problem.agents * problem.dim > most or not network.delivers_all:
         return None
     reader = StepReader(sampler, problem, network)
-    return reader.choices() if reader.chooses and len(reader.start.offset) <= most else None
+    if not reader.chooses or len(reader.start.offset) > most:
+        return None
+    return lambda k: reader.read_step(k).choices
 
 
 def compare(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> list[float]:

@@ -63,6 +63,6 @@ def rows(m: Measurement) -> Iterator[Row]:
     )
     levels = (np.arange(QUANTILES) + 0.5) / QUANTILES
     quantiles = [np.interp(levels, half.cdf(axis), half.edges[axis]) for axis in range(2)]
-    values = [float(marginal_w1(own, exact, axis)) for axis, own in enumerate(quantiles)]
+    values = [float(marginal_w1(draws, exact, axis)) for axis, draws in enumerate(quantiles)]
     mean = sum(values) / 2
     yield from final_rows(m, {f"{name}_0": values[0], f"{name}_1": values[1], name: mean})

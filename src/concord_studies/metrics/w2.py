@@ -32,8 +32,8 @@ def rows(m: Measurement) -> Iterator[Row]:
     target = require_gaussian(m.problem, "w2")
     names, draws = positions(m.trace)
     if m.trace.chains:
-        found = bootstrap_w2(draws, target, REPLICATES, m.stream("bootstrap"), LEVEL)
-        yield from series(m.trace.draw, names, {"w2": found})
+        intervals = bootstrap_w2(draws, target, REPLICATES, m.stream("bootstrap"), LEVEL)
+        yield from series(m.trace.draw, names, {"w2": intervals})
     if (law := m.law) is not None:
         for name in names:
             exact = {"w2_exact": w2(*law.moments_of(name), target)}

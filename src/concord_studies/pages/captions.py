@@ -1,10 +1,10 @@
 """Captions: what a figure or table shows, for a stranger, and how it was made.
 
-``describe`` gives a caption as data, ``Caption``: the ``.json`` beside every figure and table has
-it under ``caption``, and whatever shows one (Markdown, Snakemake's report, the site) renders it.
+``describe_output`` gives a caption as data: the ``.json`` beside every figure and table has it
+under ``caption``, and whatever shows one (Markdown, Snakemake's report, the site) renders it.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, TypedDict
@@ -19,6 +19,8 @@ from concord_studies.configuration.study import Study
 from concord_studies.metrics import is_computed, refusal
 
 SENTENCES = 5  # of a caption, above its fold
+Document = Mapping[str, Any]  # a run's, as runs.yaml has it
+Escape = Callable[[str], str]  # what writes a text in a format, such as Markdown
 Pairs = list[tuple[str, str]]
 Way = tuple[str, ...]  # a sampler's kind, and those of its options that are words and not usual
 
@@ -46,54 +48,48 @@ class Caption(TypedDict):
     scale: str
 
 
-def of(paper: Study, section: str, name: str) -> Caption:
+def describe_output(study: Study, section: str, name: str) -> Caption:
     """Return the caption of a figure or table of a study."""
-    entry, (kind, params) = paper.output(section, name), paper.kind_of(section, name)
-    reads = [read if isinstance(read, str) else read.metric for read in kind.reads(params)]
-    runs = [run.document for run in paper.output_runs(section, name)]
-    reads = [*reads, *_find_line_metrics(params, reads, runs)]
-    titles = {key: paper.experiments[key].get("title", "") for key in paper.experiments}
+    entry, (kind, params) = study.output(section, name), study.kind_of(section, name)
+    runs = [run.document for run in study.output_runs(section, name)]
+    metrics = [read if isinstance(read, str) else read.metric for read in kind.reads(params)]
+    metrics += _find_line_metrics(params, metrics, runs)
+    titles = {key: study.experiments[key].get("title", "") for key in study.experiments}
     if names := getattr(params, "names", None):  # the study's, too
         entry = msgspec.structs.replace(entry, options={**entry.options, "names": names})
-    readings = paper.meanings(runs)
-    if not paper.about.reference and "published" not in paper.sections.readings:
+    readings = study.meanings(runs)
+    if not study.about.reference and "published" not in study.sections.readings:
         readings.pop("published", None)  # nothing was printed
-    found = describe(entry, runs, paper.assumptions, readings, reads, titles, _sampler_names(paper))
-    return {**found, "source": "Recorded"} if paper.about.read and found["printed"] else found
+    names = _name_samplers(study)
+    caption = compose(entry, runs, study.assumptions, readings, metrics, titles, names)
+    return {**caption, "source": "Recorded"} if study.about.read and caption["printed"] else caption
 
 
-def describe(
+def compose(
     entry: Output,
-    runs: Sequence[Mapping[str, Any]],
+    runs: Sequence[Document],
     assumptions: Mapping[str, Assumption],
     readings: Mapping[str, str],
     metrics: Sequence[str] = (),
     titles: Mapping[str, str] | None = None,
-    called: Mapping[Way, str] | None = None,
+    samplers: Mapping[Way, str] | None = None,
 ) -> Caption:
     """Return a caption's parts.
 
     entry: the figure or table as the paper's file states it.
-    runs: the resolved mappings of the runs shown.
+    runs: the documents of the runs shown.
     assumptions: the paper's assumptions; those are listed on which a run rests, and which concern
     what is shown of it (``of``).
     readings: the paper's readings, with their meaning.
     metrics: the metrics that are shown, or patterns of them.
     titles: what each experiment is called; none: by its key.
-    called: names of samplers that no label of a run tells; none: those of their kinds.
+    samplers: names of samplers that no label of a run tells; none: those of their kinds.
     """
     texts = [markup.line(text) for text in (entry.title, entry.caption, entry.printed, entry.ours)]
+    experiments = _group(runs, lambda run: run["experiment"])
+    headings = [(titles or {}).get(key) or key for key in experiments]
     names = entry.options.get("names") or {}
-    experiments: dict[str, list[Mapping[str, Any]]] = {}
-    for run in runs:
-        experiments.setdefault(run["experiment"], []).append(run)
-    used = [
-        (markup.line(stated.value), markup.line(stated.reason))
-        for name, stated in assumptions.items()
-        if any(name in run["assumptions"] and _concerns(stated, run, metrics) for run in runs)
-    ]
     shown = sorted({run["reading"] for run in runs})
-    titled = [(titles or {}).get(key) or key for key in experiments]
     return {
         "title": texts[0],
         "caption": texts[1],
@@ -109,21 +105,33 @@ def describe(
             {
                 # Of two with one title, one is another reading.
                 "title": markup.line(
-                    title if titled.count(title) == 1 else f"{title}, {group[0]['reading']}"
+                    heading if headings.count(heading) == 1 else f"{heading}, {group[0]['reading']}"
                 ),
-                "setting": _setting(group),
-                "samplers": _samplers(group, names, called or {}),
+                "setting": _list_settings(group),
+                "samplers": _list_samplers(group, names, samplers or {}),
             }
-            for title, group in zip(titled, experiments.values(), strict=True)
+            for heading, group in zip(headings, experiments.values(), strict=True)
         ],
         "readings": [(name, markup.line(readings[name])) for name in shown if name in readings],
-        "assumptions": used,
+        "assumptions": [
+            (markup.line(stated.value), markup.line(stated.reason))
+            for name, stated in assumptions.items()
+            if any(name in run["assumptions"] and _concerns(stated, run, metrics) for run in runs)
+        ],
         "scale": "smoke" if any(run["scale"] == "smoke" for run in runs) else "paper",
     }
 
 
+def _group(runs: Iterable[Document], key: Callable[[Document], Any]) -> dict[Any, list[Document]]:
+    """Return the runs in groups of one key, in the order in which the keys come first."""
+    groups: dict[Any, list[Document]] = {}
+    for run in runs:
+        groups.setdefault(key(run), []).append(run)
+    return groups
+
+
 def _find_line_metrics(
-    params: Any, reads: Sequence[str], runs: Sequence[Mapping[str, Any]]
+    params: Any, reads: Sequence[str], runs: Sequence[Document]
 ) -> Iterator[str]:
     """Yield the metrics that a figure draws beside those it names, where a run has them."""
     lines = [line for line in ("exact", "floor", "point") if line in getattr(params, "layers", ())]
@@ -135,7 +143,7 @@ def _find_line_metrics(
                 yield name
 
 
-def _concerns(stated: Assumption, run: Mapping[str, Any], metrics: Sequence[str]) -> bool:
+def _concerns(stated: Assumption, run: Document, metrics: Sequence[str]) -> bool:
     """Return whether a figure or table shows what an assumption concerns in a run."""
     if not selection.matches(run, stated.shown or {}):
         return False
@@ -144,21 +152,22 @@ def _concerns(stated: Assumption, run: Mapping[str, Any], metrics: Sequence[str]
     )
 
 
-def _setting(runs: Sequence[Mapping[str, Any]]) -> Pairs:
-    """Return the settings of an experiment's runs: shared values, or all that vary."""
-    found = []
-    for key, (said, package, usual) in _SETTING.items():
-        values: dict[str, Any] = {str(run.get(key)): run.get(key) for run in runs}  # few of many
+def _list_settings(runs: Sequence[Document]) -> Pairs:
+    """Return what each setting of an experiment's runs is called, and its values as text."""
+    settings = []
+    for key, (name, package, usual) in _SETTINGS.items():
+        values: Any = {str(run.get(key)): run.get(key) for run in runs}.values()  # few of many
         if package:
-            text = _kinds(package, list(values.values()), key)
+            text = _describe_kinds(package, values, key)
         else:
-            text = words.either(map(words.value, values.values()))
-        found.append((said, "" if text == usual else text))
-    return [(said, text) for said, text in found if text]
+            text = words.join_alternatives(map(words.value, values))
+        if text not in ("", usual):
+            settings.append((name, text))
+    return settings
 
 
 # Keys of a run, with what they are called, their package of kinds, and what goes without saying.
-_SETTING = {
+_SETTINGS = {
     "problem": ("problem", "problems", ""),
     "agents": ("agents", "", ""),
     "topology": ("network", "topologies", ""),
@@ -168,14 +177,16 @@ _SETTING = {
 }
 
 
-def _way(sampler: Mapping[str, Any]) -> Way:
+def _sampler_way(sampler: Mapping[str, Any]) -> Way:
     """Return a sampler's kind and those of its options that are words, as a key."""
-    said = _options("samplers", sampler)
-    chosen = [text for key, text in said.items() if isinstance(sampler.get(key, text), (str, bool))]
-    return (str(sampler["kind"]), *chosen)
+    texts = _list_options("samplers", sampler)
+    options = [
+        text for key, text in texts.items() if isinstance(sampler.get(key, text), (str, bool))
+    ]
+    return (str(sampler["kind"]), *options)
 
 
-def _sampler_name(run: Mapping[str, Any], names: Mapping[str, Any]) -> str:
+def _find_name(run: Document, names: Mapping[str, Any]) -> str:
     """Return a study's name for the sampler of a run, by the run's labels. "" if none has one."""
     labels = run.get("labels") or {}
     of_samplers = (str(labels[key]) for key in _OF_SAMPLERS if key in labels)
@@ -187,35 +198,32 @@ _OF_SAMPLERS = ("sampler", "entry", "training", "gradient", "variant", "method")
 
 
 @cache
-def _sampler_names(study: Study) -> Mapping[Way, str]:
+def _name_samplers(study: Study) -> Mapping[Way, str]:
     """Return a study's names of samplers, also for its experiments that do not label them."""
-    found: dict[Way, set[str]] = {}
+    names: dict[Way, set[str]] = {}
     for run in study.runs.values():
-        if run.arena is None and (name := _sampler_name(run.document, study.sections.names)):
-            found.setdefault(_way(run.document["sampler"]), set()).add(name)
-    return {way: next(iter(called)) for way, called in found.items() if len(called) == 1}
+        if run.arena is None and (name := _find_name(run.document, study.sections.names)):
+            names.setdefault(_sampler_way(run.document["sampler"]), set()).add(name)
+    return {way: next(iter(texts)) for way, texts in names.items() if len(texts) == 1}
 
 
-def _samplers(
-    runs: Sequence[Mapping[str, Any]], names: Mapping[str, Any], called: Mapping[Way, str]
+def _list_samplers(
+    runs: Sequence[Document], names: Mapping[str, Any], samplers: Mapping[Way, str]
 ) -> Pairs:
     """Return each sampler's name and parameters; numbers that vary are listed."""
-    rows: dict[Way, list[dict[str, str]]] = {}
-    readings: dict[Way, set[str]] = {}
-    for run in runs:
-        sampler, way = run["sampler"], _way(run["sampler"])
-        name = _sampler_name(run, names) or called.get(way) or words.name("sampler", way[0])
-        key: Way = (name, *way)
-        rows.setdefault(key, []).append(_options("samplers", sampler))
-        readings.setdefault(key, set()).add(run["reading"])
-    every = {run["reading"] for run in runs}
-    return [
-        (
-            key[0] + ("" if readings[key] == every else f", {words.either(sorted(readings[key]))}"),
-            _join_options(o),
-        )
-        for key, o in rows.items()
-    ]
+
+    def name_way(run: Document) -> Way:
+        way = _sampler_way(run["sampler"])
+        name = _find_name(run, names) or samplers.get(way) or words.name("sampler", way[0])
+        return (name, *way)
+
+    pairs, every = [], {run["reading"] for run in runs}
+    for (name, *_), group in _group(runs, name_way).items():
+        readings = {run["reading"] for run in group}
+        part = "" if readings == every else f", {words.join_alternatives(sorted(readings))}"
+        options = [_list_options("samplers", run["sampler"]) for run in group]
+        pairs.append((name + part, _join_options(options)))
+    return pairs
 
 
 def _join_options(
@@ -223,40 +231,40 @@ def _join_options(
 ) -> str:
     """Return a text of options and their values; ``usual`` are those that a mapping omits."""
     keys = dict.fromkeys(key for one in options for key in one)
-    usual = usual or {}
-    every = [{**usual, **one} for one in options]
-    values = {key: words.either(one[key] for one in every if key in one) for key in keys}
+    every = [{**(usual or {}), **one} for one in options]
+    values = {key: words.join_alternatives(one[key] for one in every if key in one) for key in keys}
     return "; ".join(f"{key.replace('_', ' ')} {value}" for key, value in values.items())
 
 
-def _kinds(package: str, chosen: Sequence[Mapping[str, Any]], what: str) -> str:
+def _describe_kinds(package: str, chosen: Iterable[Mapping[str, Any]], what: str) -> str:
     """Return a text of components by kind, with their options that are not defaults."""
-    rows: dict[str, list[dict[str, str]]] = {}
-    for one in chosen:
-        rows.setdefault(one["kind"], []).append(_options(package, one))
     texts = []
-    for kind, options in rows.items():
-        told = _join_options(options, _usual(kinds.find(package, kind, package).Params))
-        texts.append(f"{words.kind(what, kind)} ({told})" if told else words.kind(what, kind))
-    return words.either(texts)
+    for kind, group in _group(chosen, lambda one: one["kind"]).items():
+        text, usual = (
+            words.kind(what, kind),
+            _default_texts(kinds.find(package, kind, package).Params),
+        )
+        options = _join_options([_list_options(package, one) for one in group], usual)
+        texts.append(f"{text} ({options})" if options else text)
+    return words.join_alternatives(texts)
 
 
-def _options(package: str, chosen: Mapping[str, Any]) -> dict[str, str]:
-    """Return the options of a component that its kind demands, or that are not their defaults.
+def _list_options(package: str, chosen: Mapping[str, Any]) -> dict[str, str]:
+    """Return name and text of the options that a kind requires, or that are not their defaults.
 
-    First the kind, if it is a plug-in with the name of what is built in, as readings of it have.
+    A plug-in of which a built-in kind has the name begins with its own key, as ``plug-in``.
     """
     kind = kinds.find(package, chosen["kind"], package)
-    usual = _usual(options_of(kind))
+    usual = _default_texts(options_of(kind))
     texts = {
         key: words.value(value) for key, value in chosen.items() if key not in ("kind", "name")
     }
-    plugged = {"plug-in": str(chosen["kind"])} if _is_reading(package, kind) else {}
+    plugged = {"plug-in": str(chosen["kind"])} if _has_built_in_name(package, kind) else {}
     return plugged | {key: text for key, text in texts.items() if usual.get(key) != text}
 
 
 @cache
-def _is_reading(package: str, kind: Any) -> bool:
+def _has_built_in_name(package: str, kind: Any) -> bool:
     """Return whether a kind is a plug-in with the name of one that is built in."""
     built_in = {name: kinds.find(package, name, package) for name in kinds.built_in(package)}
     names = {display_name(other) or name for name, other in built_in.items()}
@@ -264,31 +272,30 @@ def _is_reading(package: str, kind: Any) -> bool:
 
 
 @cache
-def _usual(params: Any) -> dict[str, str]:
+def _default_texts(params: Any) -> dict[str, str]:
     """Return the texts of the defaults of a kind's options."""
     fields = msgspec.structs.fields(params)
     return {f.name: words.value(f.default) for f in fields if f.default is not msgspec.NODEFAULT}
 
 
-def above(caption: Caption, escape: Callable[[str], str] = markup.markdown) -> list[str]:
-    """Return the lines of a caption that stand above its fold: at most ``SENTENCES`` sentences.
+def lines_above_fold(caption: Caption, escape: Escape = markup.markdown) -> list[str]:
+    """Return the lines of a caption that stand above its fold: five sentences at most."""
+    smoke = ["Smoke scale: few chains and iterations, not a result.", ""]
+    return [
+        *_paragraphs(_split_at_fold(caption)[0], escape),
+        *smoke * (caption["scale"] == "smoke"),
+    ]
 
-    escape: what writes a text in the format of the lines.
-    """
-    lines = ["Smoke scale: few chains and iterations, not a result.", ""]
-    lines = lines if caption["scale"] == "smoke" else []
-    return [*_texts(_split(caption)[0], escape), *lines]
 
-
-def below(caption: Caption, escape: Callable[[str], str] = markup.markdown) -> list[str]:
-    """Return the lines of a caption below its fold: definitions, readings, runs, assumptions."""
-    lines = _texts(_split(caption)[1], escape)
+def lines_below_fold(caption: Caption, escape: Escape = markup.markdown) -> list[str]:
+    """Return the lines of a caption below its fold: further sentences, definitions, runs."""
+    lines = _paragraphs(_split_at_fold(caption)[1], escape)
     readings = [(f"reading {name}", text) for name, text in caption["readings"]]
-    lines += _items([*caption["terms"], *readings], escape)
+    lines += _list_items([*caption["terms"], *readings], escape)
     for part in caption["experiments"]:
         setting = "; ".join(f"{key} {text}" for key, text in part["setting"])
         lines += [f"How it was run ({escape(part['title'])}): {escape(setting)}.", ""]
-        lines += _items(part["samplers"], escape)
+        lines += _list_items(part["samplers"], escape)
     if caption["assumptions"]:
         lines += ["Assumptions, which the paper does not state:", ""]
         lines += [f"- {escape(value)} ({escape(why)})" for value, why in caption["assumptions"]]
@@ -298,18 +305,21 @@ def below(caption: Caption, escape: Callable[[str], str] = markup.markdown) -> l
 
 def markdown(caption: Caption) -> str:
     """Return a caption as Markdown, with definitions and details folded."""
-    folded = markup.fold("How it was made", below(caption))
+    folded = markup.fold("How it was made", lines_below_fold(caption))
     return "\n".join([*_title_lines(caption, markup.markdown), *folded])
 
 
 def rst(caption: Caption) -> str:
     """Return a caption in reStructuredText, for Snakemake's report, which folds nothing."""
-    return "\n".join([*_title_lines(caption, markup.rst), *below(caption, markup.rst)])
+    return "\n".join([*_title_lines(caption, markup.rst), *lines_below_fold(caption, markup.rst)])
 
 
-def _title_lines(caption: Caption, escape: Callable[[str], str]) -> list[str]:
+def _title_lines(caption: Caption, escape: Escape) -> list[str]:
     """Return the title and the lines above the fold."""
-    title, lines = f"**{escape(markup.sentence(caption['title']))}**", above(caption, escape)
+    title, lines = (
+        f"**{escape(markup.sentence(caption['title']))}**",
+        lines_above_fold(caption, escape),
+    )
     return [f"{title} {lines[0]}", *lines[1:]] if caption["caption"] else [title, "", *lines]
 
 
@@ -318,7 +328,7 @@ def first_sentence(caption: Caption) -> str:
     return (markup.sentences(caption["caption"]) or [""])[0]
 
 
-def _split(caption: Caption) -> tuple[Pairs, Pairs]:
+def _split_at_fold(caption: Caption) -> tuple[Pairs, Pairs]:
     """Return heads and texts above the fold, and below it, where further sentences go."""
     shown: tuple[Pairs, Pairs] = [], []
     left = SENTENCES
@@ -334,13 +344,13 @@ def _split(caption: Caption) -> tuple[Pairs, Pairs]:
     return shown
 
 
-def _texts(pairs: Pairs, escape: Callable[[str], str]) -> list[str]:
+def _paragraphs(pairs: Pairs, escape: Escape) -> list[str]:
     """Return a paragraph for each head and text."""
     heads = ((f"*{escape(head)}:* " if head else "", text) for head, text in pairs)
     return [line for head, text in heads for line in (head + escape(text), "")]
 
 
-def _items(pairs: Pairs, escape: Callable[[str], str]) -> list[str]:
+def _list_items(pairs: Pairs, escape: Escape) -> list[str]:
     """Return a list of terms and their explanations, in the caption's format."""
     items = [f"- *{escape(word)}*: {escape(text)}" for word, text in pairs]
     return [*items, ""] if items else []

@@ -4,7 +4,6 @@ Findings are half a page (``findings``). Below, a sentence is a row of a table, 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from concord_studies import words
 from concord_studies.claims.ledger import (
@@ -42,8 +41,8 @@ def of_paper(
     text = ", ".join(filter(None, [f"{about.authors} ({about.year})", about.reference])) + "."
     text += f" What was read: {line(about.read)}" if about.read else ""
     text += f" {line(about.images)}" if about.images else ""
-    findings, *table = _of_claims(paper, rows, seeds)
-    parts = [findings, *shown, *table, *_of_notes(paper, rows)]
+    findings, *table = _describe_claims(paper, rows, seeds)
+    parts = [findings, *shown, *table, *_list_notes(paper, rows)]
     if paper.sections.released_code:
         parts.append(Section("Released code", paper.sections.released_code))
     return page(about.title, text, parts, link or _link(paper))
@@ -65,9 +64,9 @@ def ledger(
     columns, cells = scores(rows)
     parts = [Section("", text, columns, [[called.get(c[0], c[0]), *c[1:]] for c in cells])]
     for paper in dict.fromkeys(row["paper"] for row in rows):
-        found = half_page([row for row in rows if row["paper"] == paper])
+        findings = half_page([row for row in rows if row["paper"] == paper])
         everything = f"[All sentences, and how they are judged]({pages.format(paper)})"
-        parts.append(Section(called.get(paper, paper), "", lines=[*found, everything, ""]))
+        parts.append(Section(called.get(paper, paper), "", lines=[*findings, everything, ""]))
     return page("Ledger of claims", "", parts)
 
 
@@ -115,9 +114,9 @@ def committed_rows(study: Study, rows: Sequence[Row]) -> list[Row]:
 def notes(rows: Sequence[Row], seeds: str) -> str:
     """Return a page's notes on its verdicts. seeds: a sentence if these were not varied."""
     printed = any(row["source"] != OURS for row in rows)
-    known = any(row["ours"] == COMMITTED for row in rows)
+    committed = any(row["ours"] == COMMITTED for row in rows)
     of_ratios = any("ratio:" in row["number"] for row in rows)
-    texts = [WORDS * printed, RATIOS * of_ratios, OF_COMMITTED * known, seeds]
+    texts = [WORDS * printed, RATIOS * of_ratios, OF_COMMITTED * committed, seeds]
     return " ".join(filter(None, texts))
 
 
@@ -127,19 +126,16 @@ def where(row: Row) -> str:
     return row["where"] if stated else f"{row['where']} ({row['source']})"
 
 
-def _of_claims(paper: Study, rows: Sequence[Row], seeds: str) -> list[Section]:
+def _describe_claims(paper: Study, rows: Sequence[Row], seeds: str) -> list[Section]:
     """Return the findings, then all sentences."""
     if not rows:
-        many = len(paper.claims)
-        text = f"{many} are stated; none has been judged." if many else "None is stated yet."
+        count = len(paper.claims)
+        text = f"{count} are stated; none has been judged." if count else "None is stated yet."
         return [Section("Claims", text)]
-    smoke = SMOKE if is_smoke(rows) else ""
-    text = " ".join(filter(None, [smoke, notes(rows, seeds)]))
-    found = half_page(rows, paper.sections.names)
-    return [
-        Section("Findings", text, lines=[*_name_readings(paper), *found]),
-        _sentences(rows, paper.sections.names),
-    ]
+    names = paper.sections.names
+    text = " ".join(filter(None, [SMOKE if is_smoke(rows) else "", notes(rows, seeds)]))
+    findings = [*_name_readings(paper), *half_page(rows, names)]
+    return [Section("Findings", text, lines=findings), _list_sentences(rows, names)]
 
 
 def _name_readings(paper: Study) -> list[str]:
@@ -151,88 +147,81 @@ def _name_readings(paper: Study) -> list[str]:
     return ["Readings, in brackets after verdicts:", "", *lines, ""]
 
 
-def _of_notes(paper: Study, rows: Sequence[Row]) -> list[Section]:
-    """Return the section of a paper's notes, if it has any."""
-    verdicts: dict[str, str] = {}
-    for sentence in sentences(rows):
-        verdicts[sentence.row["claim"]] = sentence.verdict
-
-    def section(
-        heading: str, text: str, columns: Sequence[str], stated: Mapping[str, Any]
-    ) -> list[Section]:
+def _list_notes(paper: Study, rows: Sequence[Row]) -> list[Section]:
+    """Return the sections of a paper's notes: assumptions, errata, and what code does otherwise."""
+    verdicts = {sentence.first_row["claim"]: sentence.verdict for sentence in sentences(rows)}
+    sections = []
+    for heading, text, columns, stated in (
+        (
+            "Assumptions",
+            "Values the paper does not state.",
+            ("value", "reason"),
+            paper.assumptions,
+        ),
+        ("Where the text is inconsistent", "", ("where", "text"), paper.sections.errata),
+        (
+            "Where the released code differs from the text",
+            "",
+            ("text", "code", "checked_by"),
+            paper.sections.discrepancies,
+        ),
+    ):
         cells = [[key, *(line(getattr(note, c)) for c in columns)] for key, note in stated.items()]
         for cell in cells:
             if columns[-1] == "checked_by" and cell[-1]:
                 cell[-1] = f"{cell[-1]}: {verdicts.get(cell[-1], 'not judged')}"
         heads = ["id", *(column.replace("_", " ") for column in columns)]
-        return [Section(heading, text, heads, cells)] if cells else []
-
-    unstated = "Values the paper does not state."
-    differs = "Where the released code differs from the text"
-    return [
-        *section("Assumptions", unstated, ("value", "reason"), paper.assumptions),
-        *section("Where the text is inconsistent", "", ("where", "text"), paper.sections.errata),
-        *section(differs, "", ("text", "code", "checked_by"), paper.sections.discrepancies),
-    ]
+        sections += [Section(heading, text, heads, cells)] if cells else []
+    return sections
 
 
-def _sentences(rows: Sequence[Row], names: Mapping[str, str] | None) -> Section:
+def _list_sentences(rows: Sequence[Row], names: Mapping[str, str] | None) -> Section:
     """Return a row for every sentence, with a column for every reading.
 
     What was compared, the cases and the numbers are folded.
     """
-    found = sentences(rows)
-    readings = list(dict.fromkeys(entry.reading for one in found for entry in one.entries))
+    judged = sentences(rows)
+    readings = list(dict.fromkeys(entry.reading for one in judged for entry in one.entries))
     heads = [reading or "verdict" for reading in readings]
     printed = any(row["printed"] for row in rows)
     shown = any(row["figure"] for row in rows)
     columns = ["where", "says", *["printed"] * printed, *heads, *["figure"] * shown]
     cells: list[list[str | Folded]] = []
-    for sentence in found:
+    for sentence in judged:
         entries = {entry.reading: entry for entry in sentence.entries}
         cells.append(
             [
-                where(sentence.row),
-                _says(sentence),
-                *[_every(sentence, "printed")] * printed,
-                *(_verdict(entries.get(reading), names) for reading in readings),
-                *[_every(sentence, "figure")] * shown,
+                where(sentence.first_row),
+                _fold_rule(sentence),
+                *[sentence.join("printed")] * printed,
+                *(_fold_verdict(entries.get(reading), names) for reading in readings),
+                *[sentence.join("figure")] * shown,
             ]
         )
     return Section("All sentences", "", columns, cells)
 
 
-def _every(sentence: Sentence, column: str) -> str:
-    """Return the different texts of a sentence's cases in a column, joined."""
-    rows = [row for entry in sentence.entries for row in entry.rows]
-    return "; ".join(dict.fromkeys(filter(None, (row[column] for row in rows))))
-
-
-def _says(sentence: Sentence) -> Folded:
+def _fold_rule(sentence: Sentence) -> Folded:
     """Return a sentence, with the way it is judged in a fold."""
-    rests = dict.fromkeys(
-        filter(None, _every(sentence, "assumptions").replace(";", ",").split(", "))
-    )
-    lines = [f"claim {sentence.row['claim']}, a check of kind {_every(sentence, 'kind')}"]
-    lines += [_every(sentence, "reason")]
-    lines += [f"assumptions: {', '.join(rests)}"] if rests else []
-    return Folded(sentence.row["says"], "how it is judged", tuple(lines))
+    names = sentence.join("assumptions").replace(";", ",").split(", ")
+    assumptions = ", ".join(dict.fromkeys(filter(None, names)))
+    lines = [f"claim {sentence.first_row['claim']}, a check of kind {sentence.join('kind')}"]
+    lines += [sentence.join("reason"), *[f"assumptions: {assumptions}"] * bool(assumptions)]
+    return Folded(sentence.first_row["says"], "how it is judged", tuple(lines))
 
 
-def _verdict(entry: Entry | None, names: Mapping[str, str] | None) -> str | Folded:
+def _fold_verdict(entry: Entry | None, names: Mapping[str, str] | None) -> str | Folded:
     """Return a verdict in one reading, with its numbers in a fold. "" where it is not judged."""
     if entry is None:
         return ""
-    several = len(entry.rows) > 1
-    lines = [
-        f"{words.case(row['case'], names)}: {row['verdict']}. {row['ours']}"
-        if several
-        else row["ours"]
-        for row in entry.rows
-    ]
+    lines, summary = [row["ours"] for row in entry.rows], "numbers"
+    if len(entry.rows) > 1:
+        cases = [f"{words.case(row['case'], names)}: {row['verdict']}" for row in entry.rows]
+        lines = [f"{case}. {ours}" for case, ours in zip(cases, lines, strict=True)]
+        summary = f"{len(cases)} cases"
     lines += filter(None, dict.fromkeys(row["multiverse"] for row in entry.rows))
     text = "; ".join(filter(None, [entry.verdict, entry.count_cases(names)]))
-    return Folded(text, f"{len(entry.rows)} cases" if several else "numbers", tuple(lines))
+    return Folded(text, summary, tuple(lines))
 
 
 def _link(paper: Study) -> Callable[[str], str]:

@@ -35,26 +35,30 @@ class Sentence:
     entries: tuple[Entry, ...]
 
     @property
-    def row(self) -> Row:
-        """Return a row that says what all rows of the sentence share."""
+    def rows(self) -> list[Row]:
+        """Return the rows of the table of verdicts for all cases and readings of the sentence."""
+        return [row for entry in self.entries for row in entry.rows]
+
+    @property
+    def first_row(self) -> Row:
+        """Return the first of the rows, for columns in which all agree: claim, text, source."""
         return self.entries[0].rows[0]
 
     @property
     def part(self) -> str:
         """Return the part of the page in which the sentence is: the worst of its readings'."""
-        found = {part_of(entry.verdict) for entry in self.entries}
-        return next(part for part in PARTS if part in found)
+        parts = {part_of(entry.verdict) for entry in self.entries}
+        return next(part for part in PARTS if part in parts)
 
     @cached_property
-    def deciding(self) -> Entry:
-        """Return the first reading whose verdict puts the sentence into its part."""
+    def deciding_reading(self) -> Entry:
+        """Return the first reading whose verdict puts the sentence into its part of the page."""
         return next(entry for entry in self.entries if part_of(entry.verdict) == self.part)
 
     @property
-    def failing(self) -> float:
+    def failing_share(self) -> float:
         """Return the share of the sentence's cases, over all readings, that fail."""
-        verdicts = [row["verdict"] for entry in self.entries for row in entry.rows]
-        return verdicts.count(FAILS) / len(verdicts)
+        return [row["verdict"] for row in self.rows].count(FAILS) / len(self.rows)
 
     @property
     def verdict(self) -> str:
@@ -66,13 +70,18 @@ class Sentence:
         texts = [(verdict, ", ".join(filter(None, of))) for verdict, of in readings.items()]
         return "; ".join(f"{verdict} ({of})" if of else verdict for verdict, of in texts)
 
+    def join(self, column: str) -> str:
+        """Return the different texts of the sentence's rows in a column, joined."""
+        return "; ".join(dict.fromkeys(filter(None, (row[column] for row in self.rows))))
+
 
 def sentences(rows: Iterable[Row]) -> list[Sentence]:
     """Return the sentences that rows of verdicts judge, in the rows' order."""
-    found: dict[tuple[str, str], list[Entry]] = {}
+    of_claims: dict[tuple[str, str], list[Entry]] = {}
     for entry in entries(rows):
-        found.setdefault((entry.rows[0]["paper"], entry.rows[0]["claim"]), []).append(entry)
-    return [Sentence(tuple(of)) for of in found.values()]
+        claim = entry.rows[0]["paper"], entry.rows[0]["claim"]
+        of_claims.setdefault(claim, []).append(entry)
+    return [Sentence(tuple(of)) for of in of_claims.values()]
 
 
 def half_page(rows: Sequence[Row], names: Mapping[str, str] | None = None) -> list[str]:
@@ -81,52 +90,47 @@ def half_page(rows: Sequence[Row], names: Mapping[str, str] | None = None) -> li
     What fails comes first, and there what fails in most cases; beyond a few lines each part is
     folded. ``names`` are the study's texts for labels.
     """
-    found = sentences(rows)
-    lines = [_summarize(found), ""]
-    for part, (heading, shown) in PARTS.items():
-        own = [sentence for sentence in found if sentence.part == part]
-        own.sort(key=_rank)
-        if own:
-            listed = [format_sentence(sentence, names, is_smoke(rows)) for sentence in own]
-            lines += [f"**{heading}** ({len(own)} of {len(found)} sentences)", "", *listed[:shown]]
-            more = f"{len(own) - shown} more" if shown else "the sentences"
-            lines += ["", *fold(more, listed[shown:])]
+    judged = sentences(rows)
+    lines = [_summarize(judged), ""]
+    for part, (heading, count) in PARTS.items():
+        in_part = sorted((sentence for sentence in judged if sentence.part == part), key=_rank)
+        if in_part:
+            items = [format_sentence(sentence, names, is_smoke(rows)) for sentence in in_part]
+            lines += [f"**{heading}** ({len(items)} of {len(judged)} sentences)", ""]
+            more = f"{len(items) - count} more" if count else "the sentences"
+            lines += [*items[:count], "", *fold(more, items[count:])]
     return lines
 
 
-def _summarize(found: Sequence[Sentence]) -> str:
+def _summarize(judged: Sequence[Sentence]) -> str:
     """Return a line that counts the sentences that fail, are open, hold, or are not judged."""
-    counts = Counter(sentence.part for sentence in found)
-    always = sum(sentence.failing == 1 for sentence in found)
+    counts = Counter(sentence.part for sentence in judged)
+    always = sum(sentence.failing_share == 1 for sentence in judged)
     everywhere = f" ({always} in every case and reading)" if counts["fails"] else ""
     parts = [f"{counts['fails']} failing{everywhere}"]
     parts += [f"{counts['open']} open", f"{counts['holds']} holding"]
-    unjudged = [sentence for sentence in found if sentence.part == "neither"]
-    for verdict, text in DECIDED_BY_NONE.items():
-        if count := sum(sentence.deciding.verdict == verdict for sentence in unjudged):
-            parts.append(f"{count} {text}")
+    unjudged = Counter(s.deciding_reading.verdict for s in judged if s.part == "neither")
+    parts += [f"{unjudged[v]} {text}" for v, text in DECIDED_BY_NONE.items() if unjudged[v]]
     return f"Sentences: {', '.join(parts)}."
 
 
 def _rank(sentence: Sentence) -> tuple[Any, ...]:
     """Return the key that sorts sentences of a part: most failing first, not run last."""
-    lost = sentence.deciding.verdict == NOT_RUN
-    return -sentence.failing, lost, not sentence.row["because"]
+    lost = sentence.deciding_reading.verdict == NOT_RUN
+    return -sentence.failing_share, lost, not sentence.first_row["because"]
 
 
 def format_sentence(sentence: Sentence, names: Mapping[str, str] | None, smoke: bool) -> str:
     """Return a sentence as an item of a list: verdicts, number, and why."""
-    row, entry = sentence.row, sentence.deciding
-    number, counted = entry.deciding["number"] or entry.deciding["ours"], entry.count_cases(names)
+    row, entry = sentence.first_row, sentence.deciding_reading
+    number, cases = entry.deciding["number"] or entry.deciding["ours"], entry.count_cases(names)
     if number == COMMITTED:
         number = ""
-    elif number and len(entry.rows) > 1 and not counted:
+    elif number and len(entry.rows) > 1 and not cases:
         number = f"{words.case(entry.deciding['case'], names)}, {number}"
-    rest = " ".join(markdown(_full_stop(text)) for text in (counted, number) if text)
-    why = f" *Why:* {markdown(row['because'])}" if row["because"] and not smoke else ""
-    return f"- {markdown(row['says'])} **{markdown(sentence.verdict)}.** {rest}{why}".rstrip()
-
-
-def _full_stop(text: str) -> str:
-    """Return a text as a sentence: its first letter large, a full stop at its end."""
-    return f"{text[0].upper()}{text[1:].rstrip('.')}."
+    parts = [markdown(row["says"]), f"**{markdown(sentence.verdict)}.**"]
+    # As sentences: the first letter large, a full stop at the end.
+    parts += [markdown(f"{t[0].upper()}{t[1:].rstrip('.')}.") for t in (cases, number) if t]
+    if row["because"] and not smoke:
+        parts.append(f"*Why:* {markdown(row['because'])}")
+    return f"- {' '.join(parts)}"

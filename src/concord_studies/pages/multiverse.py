@@ -20,47 +20,48 @@ TEXT = (
 )
 
 
-def page(found: Multiverse, rows: Sequence[Row]) -> str:
-    """Return the page: what each claim depends on, then the universes."""
-    paper = found.study
+def page(multiverse: Multiverse, rows: Sequence[Row]) -> str:
+    """Return the page in Markdown: what each claim depends on, then the universes."""
+    paper = multiverse.study
     text = f"{SMOKE} {TEXT}" if paper.config["scale"] == "smoke" else TEXT
-    title = f"Multiverse of {paper.about.title}"
-    return markdown.page(title, text, [_claims(paper, rows), _universes(found, rows)])
+    sections = [_list_claims(paper, rows), _list_universes(multiverse, rows)]
+    return markdown.page(f"Multiverse of {paper.about.title}", text, sections)
 
 
-def names(found: Multiverse) -> dict[str, str]:
+def names(multiverse: Multiverse) -> dict[str, str]:
     """Return the names of universes for readers."""
-    stated = _alternatives(found.study)
+    stated = _alternatives(multiverse.study)
     return {
         name: "; ".join(stated[part].says for part in name.split("+"))
         if universe.seed is None
         else f"master seed {universe.seed}"
-        for name, universe in found.universes.items()
+        for name, universe in multiverse.universes.items()
     }
 
 
-def _claims(paper: Study, rows: Sequence[Row]) -> Section:
+def _list_claims(paper: Study, rows: Sequence[Row]) -> Section:
+    """Return a table of what each claim's verdict is, alone and over the universes."""
     cells: list[list[str | Folded]] = []
-    for (claim, reading), found in robustness.of_claims(rows).items():
-        lines = tuple(f"{name}: {verdict}" for name, verdict in found.verdicts.items())
-        over = Folded(found.text, f"{len(lines)} universes", lines)
-        alone = found.verdicts[BASE]
-        cells.append([claim, paper.claims[claim].says, reading, alone, over])
+    for (claim, reading), over in robustness.of_claims(rows).items():
+        lines = tuple(f"{name}: {verdict}" for name, verdict in over.verdicts.items())
+        text = Folded(over.text, f"{len(lines)} universes", lines)
+        cells.append([claim, paper.claims[claim].says, reading, over.verdicts[BASE], text])
     return Section("Claims", "", ("claim", "says", "reading", "alone", "over the universes"), cells)
 
 
-def _universes(found: Multiverse, rows: Sequence[Row]) -> Section:
-    said, stated = names(found), _alternatives(found.study)
+def _list_universes(multiverse: Multiverse, rows: Sequence[Row]) -> Section:
+    """Return a table of what each universe changes, and why what it changes was not run."""
+    stated = _alternatives(multiverse.study)
     lost: dict[str, dict[str, None]] = {}
     for row in rows:
         if row["verdict"] == NOT_RUN:
             lost.setdefault(row["universe"], {})[row["ours"]] = None
     cells: list[list[str | Folded]] = []
-    for name in found.universes:
-        changed, not_run = f"{len(found.runs[name])}", tuple(lost.get(name, ()))
+    for name, says in names(multiverse).items():
+        changed, not_run = f"{len(multiverse.runs[name])}", tuple(lost.get(name, ()))
         text = Folded(changed, f"{len(not_run)} not run", not_run) if not_run else changed
         why = line(stated[name].reason) if name in stated else ""
-        cells.append([name, said[name], why, text])
+        cells.append([name, says, why, text])
     return Section("Universes", "", ("universe", "what it is", "why", "runs it changes"), cells)
 
 

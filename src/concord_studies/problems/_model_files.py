@@ -17,7 +17,7 @@ from concord.sampling.partition import Partition
 from concord_studies.datasets import readers
 
 FILES = ("file", "data", "reference")
-JOB = {"environment": "models", "mem_mb": 2000, "runtime": 15, "options": "--progress"}
+JOB = {"environment": "models", "mem_mb": 2000, "runtime": 15}
 
 
 class Params(Options):
@@ -65,7 +65,7 @@ def _execute(path: Path) -> ModuleType:
         raise ConcordError(explain(error, str(path))) from error
 
 
-def problem(
+def build_model(
     library: str,
     params: Params,
     agents: int,
@@ -73,9 +73,10 @@ def problem(
     stream: Stream,
     data_sets: DataSets,
 ) -> Model:
-    """Build the model with the table's columns as arguments, and split its rows over agents.
+    """Build the problem of a study's model file, called with its table's columns as arguments.
 
-    library: PyMC or NumPyro. data_sets: in the folder of data, where compiled code is cached.
+    library: PyMC or NumPyro. params: ``Params``. partition, stream: how the table's rows are split
+    over the agents. data_sets: their folder is that in which compiled code is cached.
     """
     of_studies(library, data_sets.folder)
     path = require_file(Path(params.file), "file")

@@ -30,7 +30,10 @@ class TableProblem(OneDataSet):
         return self.slopes(x, *self.tables)
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of chosen agents (``ChosenAgents``), (chains, few, dim)."""
+        """Return the gradients of chosen agents at their positions x, both (chains, few, dim).
+
+        agents: their numbers, (chains, few), or (few,) where all chains choose the same.
+        """
         return self.slopes(x, *(table[agents] for table in self.tables))
 
     def potential(self, x: np.ndarray) -> np.ndarray:

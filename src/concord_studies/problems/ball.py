@@ -12,7 +12,6 @@ Source: Islam and Zhu, 2026, arXiv:2605.00723, from its authors' released code.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -24,6 +23,7 @@ from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Options, Positive
 from concord.problems.kinds import linear_regression, logistic_regression
+from concord.problems.one_data_set import TwoParameters
 from concord.sampling.partition import Partition
 
 MODELS: dict[str, Any] = {
@@ -50,25 +50,25 @@ class Params(Options):
 
 def _model(params: Params) -> tuple[Any, Any]:
     """Return the module of the chosen regression, and its options with a flat prior."""
-    given = {"points": 100} if params.options is None else params.options
-    for name in given:
+    model_options = {"points": 100} if params.options is None else params.options
+    for name in model_options:
         if name.startswith("prior"):
             raise ConcordError(f"options: the prior is the ball; remove {name}")
     kind = MODELS[params.model]
-    flat = {**given, "prior_share": "omitted"}
+    flat = {**model_options, "prior_share": "omitted"}
     return kind, options.build(kind.Params, flat, "options")
 
 
 def check(params: Params, agents: int) -> None:
     """Raise a ConcordError if the regression does, or if it is given another prior."""
-    kind, own = _model(params)
-    kind.check(own, agents)
+    kind, model_options = _model(params)
+    kind.check(model_options, agents)
 
 
 def needs(params: Params) -> tuple[str, ...]:
     """Return the names of the data sets that the regression reads."""
-    kind, own = _model(params)
-    names: tuple[str, ...] = kind.needs(own)
+    kind, model_options = _model(params)
+    names: tuple[str, ...] = kind.needs(model_options)
     return names
 
 
@@ -76,22 +76,21 @@ def build(
     params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> InBall:
     """Build the regression without its prior, restricted to the ball."""
-    kind, own = _model(params)
-    plain = kind.build(own, agents, partition, stream, data_sets)
+    kind, model_options = _model(params)
+    plain = kind.build(model_options, agents, partition, stream, data_sets)
     cls = LinearInBall if params.model == "linear_regression" else LogisticInBall
-    held: Any = object.__new__(cls)
-    vars(held).update(vars(plain), radius=params.radius, starts=params.starts, posterior=None)
-    made: InBall = held
-    return made
+    restricted: Any = object.__new__(cls)
+    vars(restricted).update(vars(plain), radius=params.radius, starts=params.starts, posterior=None)
+    problem: InBall = restricted
+    return problem
 
 
-class InBall:
+class InBall(TwoParameters):
     """A mixin of regressions with a prior that is uniform on a ball."""
 
     radius: float
     starts: str
     dim: int
-    log_likelihood: Callable[[np.ndarray, np.ndarray], np.ndarray]
 
     def initial(self, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
         """Draw initial positions in the ball, (chains, agents, dim)."""
@@ -108,30 +107,17 @@ class InBall:
             raise ConcordError(
                 f"the posterior in a ball of {self.dim} parameters is not known; use 2"
             )
-
         return from_log_density(self.log_posterior, ((-self.radius, self.radius),) * 2, CELLS)
 
     def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Return the log density at two parameters, up to a constant; arrays broadcast."""
         inside = first**2 + second**2 <= self.radius**2
-        return np.where(inside, self.log_likelihood(first, second), -np.inf)
+        return np.where(inside, TwoParameters.log_posterior(self, first, second), -np.inf)
 
 
 class LogisticInBall(InBall, logistic_regression.LogisticRegression):
     """Logistic regression with a prior that is uniform on a ball."""
 
-    def log_likelihood(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Return the log likelihood at two parameters; arrays broadcast."""
-        prior = (first**2 + second**2) / (2 * self.prior_scale)
-        whole = logistic_regression.LogisticRegression.log_posterior(self, first, second)
-        return whole + prior
-
 
 class LinearInBall(InBall, linear_regression.LinearRegression):
     """Linear regression with a prior that is uniform on a ball."""
-
-    def log_likelihood(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Return the log likelihood at two parameters, up to a constant; arrays broadcast."""
-        x = np.stack(np.broadcast_arrays(first, second), axis=-1)
-        gram, shift = self.gram.sum(axis=0), self.shift.sum(axis=0)
-        return x @ shift - 0.5 * ((x @ gram) * x).sum(axis=-1)

@@ -2,7 +2,7 @@ r"""Logistic regression on Breast Cancer (569 x 30 and an intercept), with a cer
 
 The potentials are those of ``logistic_regression`` with ``dataset: breast_cancer`` and the prior
 N(0, I), shared. ``reference`` are 10 000 draws of a long run of MALA, which are made once
-(``concord_studies.certified``): each mean is uncertain by a hundredth of a standard deviation, the
+(``stages.certify``): each mean is uncertain by a hundredth of a standard deviation, the
 worst of the 62 monomials by three, so that a squared bias below 1e-3 posterior variances says
 nothing.
 """

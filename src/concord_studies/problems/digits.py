@@ -20,8 +20,8 @@ from msgspec import Meta
 
 from concord.contracts import DataSets, Stream
 from concord.options import Count, Options, Positive
-from concord.problems.data import check_agents
 from concord.problems.one_data_set import OneDataSet
+from concord.problems.points import check_agents
 from concord.sampling.partition import AgentData, Partition
 from concord_studies.datasets import readers
 
@@ -69,7 +69,7 @@ class Digits(OneDataSet):
         self.dim = (PIXELS + 1) * self.hidden + (self.hidden + 1) * CLASSES
         self._decay = 1 / (params.prior_variance * self.agents)
         # Zero where rows are padded, as the images are: they have no part in any sum.
-        self._wanted = np.eye(CLASSES)[data.targets.astype(int)] * data.mask[..., None]
+        self._classes = np.eye(CLASSES)[data.targets.astype(int)] * data.mask[..., None]
 
     def _parts(self, w: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return views of U^T, a, V^T and b in the weights w, (..., rows, columns)."""
@@ -90,15 +90,16 @@ class Digits(OneDataSet):
         scores -= np.log(np.exp(scores).sum(axis=-1, keepdims=True))
         return units, scores
 
-    def _slopes(
-        self, w: np.ndarray, images: np.ndarray, wanted: np.ndarray, scale: Any = 1.0
+    def _gradients(
+        self, w: np.ndarray, images: np.ndarray, classes: np.ndarray, scale: Any = 1.0
     ) -> np.ndarray:
-        """Return the gradients of the loss at w over images (..., n, pixels), times ``scale``.
+        """Return gradients of the loss at weights w, summed over images, and of the prior.
 
-        wanted: labels as unit vectors, (..., n, classes).
+        w, and the result: (..., dim). images: (..., n, pixels). classes: their labels as unit
+        vectors, (..., n, classes). scale: a factor of the loss.
         """
         units, log = self._forward(w, images)
-        error = np.exp(log) * wanted.sum(axis=-1, keepdims=True) - wanted
+        error = np.exp(log) * classes.sum(axis=-1, keepdims=True) - classes
         back = (error @ self._parts(w)[2].swapaxes(-1, -2)) * (1 - units**2)
         parts = (
             images.swapaxes(-1, -2) @ back,
@@ -111,22 +112,22 @@ class Digits(OneDataSet):
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the gradient of every f_i at x_i, (chains, agents, dim)."""
-        return self._slopes(x, self.data.features, self._wanted)
+        return self._gradients(x, self.data.features, self._classes)
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Return the gradients of chosen agents (``ChosenAgents``), (chains, few, dim)."""
-        return self._slopes(x, self.data.features[agents], self._wanted[agents])
+        return self._gradients(x, self.data.features[agents], self._classes[agents])
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim)."""
         images, labels = self.data.points_at(rows)
         scale = (self.counts / rows.shape[2])[:, None]
-        return self._slopes(x, images, np.eye(CLASSES)[labels.astype(int)], scale)
+        return self._gradients(x, images, np.eye(CLASSES)[labels.astype(int)], scale)
 
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i), shape (chains, agents)."""
         _, log = self._forward(x, self.data.features)
-        return 0.5 * self._decay * (x**2).sum(axis=-1) - (log * self._wanted).sum(axis=(-2, -1))
+        return 0.5 * self._decay * (x**2).sum(axis=-1) - (log * self._classes).sum(axis=(-2, -1))
 
     def initial(self, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
         """Draw weights from normal laws of variance 1 / fan-in, biases zero."""

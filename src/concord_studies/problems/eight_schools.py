@@ -19,7 +19,6 @@ off as e^lambda on the left, where all schools have one effect.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -27,8 +26,8 @@ from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Options
+from concord.problems.one_data_set import TwoParameters
 from concord.sampling.partition import Partition
-from concord.values import read_numbers
 from concord_studies.problems._tabled import TableProblem
 
 EFFECTS = (28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0)
@@ -51,73 +50,22 @@ def build(
     params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> Schools:
     """Return the problem on the published data of eight schools."""
-    return Schools(np.array(EFFECTS), np.array(ERRORS))
+    return Schools()
 
 
-def from_arrays(effects: Any, errors: Any) -> Schools:
-    """Return the eight-schools model of a caller's own studies, one study for each agent.
+class Schools(TwoParameters, TableProblem):
+    """The hierarchical model of eight studies of one effect, one study for each agent."""
 
-    Parameters
-    ----------
-    effects, errors
-        y and sigma of each agent, (agents,), on a scale on which 5 is a wide prior.
-
-    Returns
-    -------
-    Schools
-        With ``agents``, ``dim`` and ``reference``, the exact posterior on a grid.
-
-    Raises
-    ------
-    ConcordError
-        If they do not fit each other, or an error is not positive.
-
-    Examples
-    --------
-    >>> import concord, concord_studies
-    >>> concord.problems.eight_schools([1.0, 2.0, 0.5], [0.5, 0.4, 0.6]).agents
-    3
-    """
-    y, sigma = read_numbers(effects, "effects"), read_numbers(errors, "errors")
-    if y.ndim != 1 or y.shape != sigma.shape or not y.size:
-        raise ConcordError(
-            f"effects of shape {y.shape} and errors of shape {sigma.shape} do not fit; give one of "
-            "each for every agent"
-        )
-    if sigma.min() <= 0:
-        raise ConcordError(f"errors[{sigma.argmin()}] is {sigma.min():g}; give positive ones")
-    return Schools(y, sigma)
-
-
-def _negative_log_likelihood(
-    mu: np.ndarray, variance: np.ndarray, effect: np.ndarray
-) -> np.ndarray:
-    """Return minus the log likelihood of a study's effect at mu, with variance sigma^2 + tau^2."""
-    return 0.5 * (np.log(variance) + (effect - mu) ** 2 / variance)
-
-
-def _negative_log_prior(mu: np.ndarray, log_tau: np.ndarray) -> np.ndarray:
-    """Return minus the log density of the prior at (mu, log tau)."""
-    return mu**2 / (2 * SPREAD**2) + np.logaddexp(0, 2 * (log_tau - np.log(SPREAD))) - log_tau
-
-
-class Schools(TableProblem):
-    """The hierarchical model of several studies of one effect, one study for each agent."""
-
-    dim = 2
-
-    def __init__(self, effects: np.ndarray, errors: np.ndarray) -> None:
-        self.agents = len(effects)
-        self.tables = effects, errors**2
+    agents, dim = 8, 2
+    tables = np.array(EFFECTS), np.array(ERRORS) ** 2
 
     def values(self, x: np.ndarray, effects: np.ndarray, squares: np.ndarray) -> np.ndarray:
         """Return the potentials at x (..., dim) of agents with the given table rows, (...)."""
         mu, log_tau = x[..., 0], x[..., 1]
         variance = squares + np.exp(2 * log_tau)
-        return (
-            _negative_log_likelihood(mu, variance, effects)
-            + _negative_log_prior(mu, log_tau) / self.agents
-        )
+        likelihood = 0.5 * (np.log(variance) + (effects - mu) ** 2 / variance)
+        prior = mu**2 / (2 * SPREAD**2) + np.logaddexp(0, 2 * (log_tau - np.log(SPREAD))) - log_tau
+        return likelihood + prior / self.agents
 
     def slopes(self, x: np.ndarray, effects: np.ndarray, squares: np.ndarray) -> np.ndarray:
         """Return the gradients at x (..., dim) of agents with the given table rows, (..., dim)."""
@@ -130,16 +78,8 @@ class Schools(TableProblem):
         along_log_tau = between * (1 / variance - error**2) + share / self.agents
         return np.stack([along_mu, along_log_tau], axis=-1)
 
-    def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Return the log density at (mu, log tau), up to a constant."""
-        between, prior = np.exp(2 * second), _negative_log_prior(first, second) / self.agents
-        log = np.zeros(prior.shape)
-        for effect, square in zip(*self.tables, strict=True):  # one by one, for the grid is large
-            log -= _negative_log_likelihood(first, square + between, effect) + prior
-        return log
-
     @cached_property
     def reference(self) -> Grid:
         """Return the posterior on a dense grid of (mu, log tau)."""
-        reach = 9 * SPREAD + np.abs(self.tables[0]).max()
+        reach = 9 * SPREAD + max(EFFECTS)
         return from_log_density(self.log_posterior, ((-reach, reach), (-40.0, 20.0)), CELLS)

@@ -25,7 +25,7 @@ from concord.laws.reference_laws import AnalyticLaw
 from concord.libraries import special
 from concord.options import Count, Options, Positive
 from concord.problems.arrays import divide_rows
-from concord.problems.data import check_agents
+from concord.problems.points import check_agents
 from concord.sampling.partition import AgentData, Partition
 from concord.values import read_numbers
 from concord_studies.problems._tabled import TableProblem
@@ -105,8 +105,8 @@ def from_arrays(
         ones = [np.ones(len(part)) for part in tables]
         exposures = ones[0] if agents is not None else ones
     data = divide_rows(counts, exposures, agents, partition, streams.seed_of(seed, rng))
-    held = data.mask.astype(bool)
-    if data.features.min() < 0 or data.targets[held].min() <= 0:
+    mask = data.mask.astype(bool)
+    if data.features.min() < 0 or data.targets[mask].min() <= 0:
         raise ConcordError("counts or exposures: some are negative; give counts, and time observed")
     return GammaPoisson(data, Params(shape=shape, rate=rate))
 

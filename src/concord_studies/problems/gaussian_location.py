@@ -19,8 +19,7 @@ import numpy as np
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.options import Count, NonNegative, Options, Positive, Some
-from concord.problems.data import Table, check_agents, required_tables
-from concord.problems.points import read_points
+from concord.problems.points import Table, check_agents, read_points, required_tables
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampling.partition import AgentData, Partition
 
@@ -48,9 +47,10 @@ def check(params: Params, agents: int) -> None:
     """Raise a ConcordError for more agents than points, or for an invalid covariance."""
     if params.table is None:
         check_agents(params, agents)
-    for name, given in (("noise", params.noise), ("prior", params.prior)):
-        if isinstance(given, tuple):
-            rows = np.array(given) if len({*map(len, given), len(given)}) == 1 else np.zeros((1, 1))
+    for name, entries in (("noise", params.noise), ("prior", params.prior)):
+        if isinstance(entries, tuple):
+            is_square = {*map(len, entries)} == {len(entries)}
+            rows = np.array(entries) if is_square else np.zeros((1, 1))
             if (rows != rows.T).any() or np.linalg.eigvalsh(rows)[0] <= 0:
                 raise ConcordError(
                     f"{name}: its rows are no symmetric, positive definite matrix; give one, or a "

@@ -13,10 +13,10 @@ Needs: NumPyro (the extra ``numpyro``).
 from functools import partial
 
 from concord.models.model import install_hint
-from concord_studies.problems._model_files import FILES, JOB, Params, check, problem
+from concord_studies.problems._model_files import FILES, JOB, Params, build_model, check
 
 NAME = "NumPyro model"
 __all__ = ["FILES", "JOB", "NAME", "Params", "build", "check", "unavailable"]
 
 unavailable = partial(install_hint, "NumPyro")
-build = partial(problem, "NumPyro")
+build = partial(build_model, "NumPyro")

@@ -42,12 +42,12 @@ class Params(Options):
 def check(params: Params, agents: int) -> None:
     """Raise a ConcordError for a missing file, or options that the model does not have."""
     require_file(Path(params.data), "data")
-    kind, taken = _kind(params), {"agents", "partition", "seed"}
-    known = [name for name in signature(kind.from_arrays).parameters if name not in taken][2:]
+    kind, of_call = _kind(params), {"agents", "partition", "seed"}
+    names = [name for name in signature(kind.from_arrays).parameters if name not in of_call][2:]
     for name in params.options:
-        if name not in known:
+        if name not in names:
             raise ConcordError(
-                f"options: {params.model} has no option {name!r}; {nearest(name, known)}"
+                f"options: {params.model} has no option {name!r}; {nearest(name, names)}"
             )
     options.build(kind.Params, params.options, "options")
 
@@ -72,5 +72,5 @@ def build(
         raise ConcordError(f"{path}: it has no column beside the target; add features")
     X = np.column_stack(list(columns.values()))
     make = _kind(params).from_arrays
-    made: Problem = make(X, y, agents, **partition_arguments(partition, stream), **params.options)
-    return made
+    built: Problem = make(X, y, agents, **partition_arguments(partition, stream), **params.options)
+    return built

@@ -41,5 +41,5 @@ def measurement(
 
 def _fill_conditions(recorded: Recorded, run: Run) -> Recorded:
     """Return the conditions on a table's rows with the run's values in place of key names."""
-    own = {column: lookup(run.document, key) for column, key in recorded.like.items()}
-    return replace(recorded, where={**recorded.where, **own})
+    values = {column: lookup(run.document, key) for column, key in recorded.like.items()}
+    return replace(recorded, where={**recorded.where, **values})

@@ -82,7 +82,7 @@ class Run:
         ``keys`` are its keys where they have been read before. A ConcordError that names ``where``
         and the key.
         """
-        keys = keys or keys_of(stated, where)
+        keys = keys or build(Keys, {key: stated[key] for key in _KEYS if key in stated}, where)
         problem, place = stated["problem"], f"{where}.problem"
         unnamed = {key: value for key, value in problem.items() if key != "name"}
         return cls(
@@ -174,11 +174,11 @@ class Run:
         ``resources`` holds the data files, ``<data set>/<file>``; ``name`` is that of another data
         set than the run's own.
         """
-        own = name or self.problem_name
+        label = name or self.problem_name
 
         def stream(what: str) -> np.random.Generator:
             """Return the generator of random numbers with this label for the data set."""
-            return streams.generator(self.seed, what, self.paper, own)
+            return streams.generator(self.seed, what, self.paper, label)
 
         kind: ProblemKind = self.problem.module
         split = Partition(self.partition, f"{self.where}.partition")
@@ -187,8 +187,8 @@ class Run:
     @property
     def data_sets(self) -> tuple[str, ...]:
         """Return the names of the data sets in config/datasets.yaml that the run needs."""
-        own: tuple[str, ...] = declared(self.problem.module, "needs")(self.problem.params)
-        return own if self.recorded is None else (*own, self.recorded.table)
+        names: tuple[str, ...] = declared(self.problem.module, "needs")(self.problem.params)
+        return names if self.recorded is None else (*names, self.recorded.table)
 
     @property
     def optional_data_sets(self) -> tuple[str, ...]:
@@ -233,9 +233,9 @@ class Run:
         return lacking
 
     @property
-    def kinds(self) -> list[tuple[str, str]]:
-        """Return (package, kind) of every component that samples the run."""
-        found = [
+    def modules(self) -> tuple[Path, ...]:
+        """Return the files of the run's kinds, which are chosen by name and not imported."""
+        components = [
             ("samplers", self.sampler.kind),
             ("problems", self.problem.kind),
             ("topologies", self.topology.kind),
@@ -243,25 +243,15 @@ class Run:
             ("initial", self.initial.kind),
         ]
         if self.network is not None and self.network.compression is not None:
-            found.append(("compressions", self.network.compression.kind))
+            components.append(("compressions", self.network.compression.kind))
         options = self.sampler.params
         values = [getattr(options, name) for name in options.__struct_fields__]
         schedules = {value.kind for value in values if isinstance(value, Schedule)}
-        return [*found, *(("schedules", kind) for kind in sorted(schedules))]
-
-    @property
-    def modules(self) -> tuple[Path, ...]:
-        """Return the files of the run's kinds, which are chosen by name and not imported."""
-        return tuple(kinds.location(package, kind) for package, kind in self.kinds)
+        components += [("schedules", kind) for kind in sorted(schedules)]
+        return tuple(kinds.location(room, kind) for room, kind in components)
 
 
 _KEYS = Keys.__struct_fields__
-
-
-def keys_of(stated: Mapping[str, Any], where: str) -> Keys:
-    """Return the typed keys of a run; errors name ``where`` and the key below it."""
-    keys: Keys = build(Keys, {k: stated[k] for k in _KEYS if k in stated}, where)
-    return keys
 
 
 def _name_place(where: str, function: Any, *arguments: Any) -> None:
@@ -290,5 +280,5 @@ def amplifies(document: Mapping[str, Any]) -> bool:
     if not document.get("sampler"):
         return False
     chosen = ChosenSampler.parse(dict(document["sampler"]), "sampler")
-    found: bool = chosen.params.amplifies(document["agents"], document["iterations"])
-    return found
+    is_amplified: bool = chosen.params.amplifies(document["agents"], document["iterations"])
+    return is_amplified

@@ -46,5 +46,5 @@ def sample(
     if run.record.average:
         axes["x_average"] = "chain", "draw", "dim"
     sizes = {"chain": 0, "draw": len(due), "agent": len(agents), "dim": problem.dim}
-    empty = {name: (own, np.empty([sizes[axis] for axis in own])) for name, own in axes.items()}
+    empty = {name: (dims, np.empty([sizes[axis] for axis in dims])) for name, dims in axes.items()}
     return Trace(empty, due, agents)

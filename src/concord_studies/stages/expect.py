@@ -20,17 +20,17 @@ def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
     rows = ledger.read_rows(ledger_path)
     if ledger.is_smoke(rows):
         raise ConcordError(f"{ledger_path} is of smoke scale; commit verdicts of scale paper")
-    exists, judged = expected_path.exists(), {row["paper"] for row in rows}
-    known = ledger.expected_rows(expected_path) if exists else []
-    before = {ledger.verdict_key(row): row["verdict"] for row in known}
+    judged = {row["paper"] for row in rows}
+    committed = ledger.expected_rows(expected_path)
+    before = {ledger.verdict_key(row): row["verdict"] for row in committed}
     rows = [_keep_committed(row, before) for row in rows]
-    found = ledger.committed_values(expected_path) if exists else ()
-    said: dict[tuple[str, ...], Any] = {at: text for at, text in found if at[0] not in judged}
+    others = ledger.committed_values(expected_path).items()
+    values: dict[tuple[str, ...], Any] = {at: text for at, text in others if at[0] not in judged}
     for row in rows:
         case = (row["case"],) if row["case"] else ()
-        said[row["paper"], row["claim"], row["reading"], *case] = row["verdict"]
+        values[row["paper"], row["claim"], row["reading"], *case] = row["verdict"]
     head = "# Verdicts at paper scale, seed 1; written by `concord expect results/claims.csv`.\n"
-    write_whole(expected_path, head + dump_yaml(_nest(said.items())))
+    write_whole(expected_path, head + dump_yaml(_nest(values.items())))
     universes = _nest(ledger.expected_universes(expected_path).items())
     universes |= _nest(ledger.over_universes(rows).items())
     if universes:
@@ -39,8 +39,8 @@ def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
         write_whole(path, head + dump_yaml(universes))
     parts = {"scoreboard": ledger.scoreboard(ledger.expected_rows(expected_path))}
     for paper in judged:
-        own = [row for row in rows if row["paper"] == paper]
-        parts[f"findings of {paper}"] = half_page(own)
+        paper_rows = [row for row in rows if row["paper"] == paper]
+        parts[f"findings of {paper}"] = half_page(paper_rows)
     for page in sorted(pages.glob("*.md")):
         text = read_text(page)
         if (new := replace_parts(text, parts)) != text:
@@ -73,12 +73,12 @@ def replace_parts(text: str, parts: Mapping[str, Sequence[str]]) -> str:
     return text
 
 
-def _nest(said: Iterable[tuple[Sequence[str], Any]]) -> dict[str, Any]:
+def _nest(values: Iterable[tuple[Sequence[str], Any]]) -> dict[str, Any]:
     """Return nested mappings from values by keys of several parts."""
-    found: dict[str, Any] = {}
-    for (*outer, last), text in said:
-        place = found
+    nested: dict[str, Any] = {}
+    for (*outer, last), text in values:
+        place = nested
         for key in outer:
             place = place.setdefault(key, {})
         place[last] = text
-    return found
+    return nested

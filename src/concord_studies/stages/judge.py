@@ -16,7 +16,7 @@ from concord_studies.claims.claim import RULES
 from concord_studies.claims.ledger import Row
 from concord_studies.claims.quantities import Missing
 from concord_studies.configuration.study import Study
-from concord_studies.digests import digest, state_code
+from concord_studies.digests import digest, digest_code
 from concord_studies.markup import table_of
 from concord_studies.pages import claims as pages
 from concord_studies.provenance import AGAIN, sha256
@@ -28,27 +28,27 @@ Find = Callable[[Run], Measured]
 _OF_RUNS = ("experiments", "problems", "defaults", "figures", "tables")
 
 
-def state_inputs(study: Study, varied: bool = False) -> dict[str, Any]:
+def verdict_inputs(study: Study, with_multiverse: bool = False) -> dict[str, Any]:
     """Return the inputs, other than metrics, of a study's verdicts: digests and settings by name.
 
-    varied: whether the table over the universes says which verdicts depend on the seed. Otherwise
-    the committed verdicts say it.
+    with_multiverse: whether the multiverse's table says which verdicts depend on the seed. If not,
+    the claims whose committed verdict does are among the inputs.
     """
     reads = ({"paper": study.key, "claim": c, "reading": r} for c, _, r in study.cases)
-    seeds = [] if varied else sorted(ledgers.find_seed_dependent(reads, _committed_file(study)))
+    seeds = ledgers.find_seed_dependent(reads, _committed_file(study))
     return {
         "study": {key: value for key, value in study.raw.items() if key not in _OF_RUNS},
         "shown": [*study.sections.figures, *study.sections.tables],
         **{key: study.config[key] for key in ("scale", "seed")},
         "rules": sha256(RULES),
-        "seeds": digest({"of": seeds}),
-        **state_code(__name__),
+        "seeds": digest({"of": [] if with_multiverse else sorted(seeds)}),
+        **digest_code(__name__),
     }
 
 
-def state_ledger_inputs() -> dict[str, Any]:
+def ledger_inputs() -> dict[str, Any]:
     """Return the inputs, other than verdicts, of the ledger: digests and settings by name."""
-    return state_code(__name__)
+    return digest_code(__name__)
 
 
 def judge(
@@ -82,19 +82,19 @@ def verdicts(study: Study, tables: Sequence[Path], multiverse: Path | None = Non
     """Return one row per claim, case and reading."""
     universes = () if multiverse is None else robustness.read_rows(multiverse)
     find = make_finder(study, tables)
-    contradicted = robustness.contradictions(universes, study.config["seed"])
+    contradicted = robustness.seed_disagreements(universes, study.config["seed"])
     robust = robustness.of_claims(universes)
     rows: list[Row] = []
     for (name, label, reading), case in study.cases.items():
         alone = case.judge(find)
-        found = robustness.over_seeds(alone, contradicted.get((name, label, reading)))
+        judgement = robustness.over_seeds(alone, contradicted.get((name, label, reading)))
         over = robust.get((name, reading))
         rows.append(
             {
                 **pages.state_row(study, name, label, reading),
-                "verdict": found.verdict,
-                "ours": found.ours,
-                "number": found.margin.text if found.margin else "",
+                "verdict": judgement.verdict,
+                "ours": judgement.ours,
+                "number": judgement.margin.text if judgement.margin else "",
                 "multiverse": over.text if over else "",
                 "alone": alone.verdict,
             }
@@ -119,20 +119,20 @@ def make_finder(study: Study, tables: Sequence[Path]) -> Find:
         """Return the metrics of a run. ``Missing`` if it has not been made."""
         if run.experiment not in folders:
             raise Missing(explain_missing(run))
-        found = read(run.experiment).get(run.name)
-        return require_same_run(run, found, folders[run.experiment])
+        measured = read(run.experiment).get(run.name)
+        return require_same_run(run, measured, folders[run.experiment])
 
     return find
 
 
-def require_same_run(run: Run, found: Measured | None, folder: Path) -> Measured:
+def require_same_run(run: Run, measured: Measured | None, folder: Path) -> Measured:
     """Return a run's metrics. A ConcordError if another run of its name was measured."""
-    if found is None or digest(found.run) != run.digest:
+    if measured is None or digest(measured.run) != run.digest:
         raise ConcordError(
             f"{folder / 'metrics.csv'}: it was made from another configuration of {run.name}; "
             f"{AGAIN}"
         )
-    return found
+    return measured
 
 
 def explain_missing(run: Run) -> str:

@@ -42,17 +42,6 @@ class Table:
         """Return the long form as CSV text, numbers in full precision."""
         return markup.table(self.columns, self.rows)
 
-    def data(self) -> dict[str, Any]:
-        """Return the layout as plain data, for web pages."""
-        layout = self.layout
-        return {
-            "columns": list(layout.columns),
-            "rows": [list(row) for row in layout.rows],
-            "labels": layout.labels,
-            "shown": min(layout.shown, len(layout.rows)),
-            "note": self.note,
-        }
-
     def markdown(self) -> str:
         """Return the layout as Markdown, with long tables' further rows in a fold."""
         layout, shown = self.layout, self.layout.shown
@@ -92,15 +81,15 @@ class Table:
 
 def _blank_repeats(rows: Sequence[Sequence[str]], labels: int) -> list[list[str]]:
     """Return rows with "" for names, in the first columns, that the row above has too."""
-    found, above = [], [""] * labels
+    blanked, above = [], [""] * labels
     for row in rows:
         names = list(row[:labels])
         same = 0
         while same < labels - 1 and names[: same + 1] == above[: same + 1]:
             same += 1
-        found.append([*([""] * same), *row[same:]])
+        blanked.append([*([""] * same), *row[same:]])
         above = names
-    return found
+    return blanked
 
 
 def marks_divergence(tabulate: Callable[..., Table]) -> Callable[..., Table]:
@@ -108,8 +97,7 @@ def marks_divergence(tabulate: Callable[..., Table]) -> Callable[..., Table]:
 
     @functools.wraps(tabulate)
     def tabulate_with_note(params: Any, runs: Sequence[results.Measured]) -> Table:
-        """Return the table, with a note that names the runs that diverged."""
-        with results.naming("table", tabulate):
+        with results.name_in_errors("table", tabulate):
             table = tabulate(params, runs)
         notes = [table.note, results.divergence_note(params, runs) or ""]
         return replace(table, note=" ".join(filter(None, notes)))

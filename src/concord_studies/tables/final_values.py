@@ -23,6 +23,8 @@ from concord_studies.selection import matches
 from concord_studies.tables import Layout, Table, marks_divergence
 
 SIDES = ("value", "limit")  # the left and the right side of a condition
+Key = tuple[Any, ...]  # of a row: experiment, labels, agent, iteration
+Numbers = dict[str, list[Any]]  # by metric: value and interval, and of a range its other end
 
 
 class Params(Options):
@@ -73,10 +75,12 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
         [*_row_key(run, labels), row.agent, int(row.iteration), row.metric, row.value]
         + [None if math.isnan(end) else end for end in (row.lo, row.hi)]
         for run in runs
-        for row in _rows(run, params)
+        for row in _select_rows(run, params)
     ]
     if not rows:
-        agents = words.either({str(agent): None for run in runs for agent in run.metrics["agent"]})
+        agents = words.join_alternatives(
+            {str(agent): None for run in runs for agent in run.metrics["agent"]}
+        )
         raise ConcordError(f"no value of these metrics and agents; the runs have agents {agents}")
     first = {_row_key(run, labels) for run in runs if matches(run.run, params.first or {})}
     layout = _lay_out(params, keys, rows, first)
@@ -87,7 +91,7 @@ def _lay_out(
     params: Params,
     keys: Sequence[str],
     rows: Sequence[Sequence[Any]],
-    first: Collection[tuple[Any, ...]],
+    first: Collection[Key],
 ) -> Layout:
     """Lay out the rows of the long form as a table for readers.
 
@@ -96,34 +100,26 @@ def _lay_out(
     first: experiment and labels of the runs whose rows come first.
     """
     agent, iteration = keys.index("agent"), keys.index("iteration")
-    groups: dict[tuple[Any, ...], dict[str, list[Any]]] = {}
+    groups: dict[Key, Numbers] = {}
     for *key, metric, value, lo, hi in rows:
         if params.iterations is None:
             key[iteration] = None  # the last one, which metrics record each for itself
         groups.setdefault(tuple(key), {})[metric] = [value, lo, hi]
-    for own in [own for own in groups if own[agent] == "network"]:
-        agents = [k for k in groups if k != own and (*k[:agent], "network", k[-1]) == own]
-        bases = dict.fromkeys(metric for other in agents for metric in groups[other])
-        floors = [floor for base in bases if (floor := f"{base}_floor") in groups[own]]
-        if {"agent", "metric"} <= set(params.across):
-            continue  # where a floor has a column of its own
-        shared = {metric: groups[own].pop(metric) for metric in floors}
-        for other in agents:
-            groups[other] |= shared
-        if agents and "agent" not in params.across:
-            groups[agents[0]] = {**groups.pop(own), **groups[agents[0]]}
+    if not {"agent", "metric"} <= set(params.across):  # where a floor has a column of its own
+        groups = _join_network(groups, agent, "agent" in params.across)
     if params.agent_ranges:
-        groups = _ranges(groups, agent)
+        groups = _join_agents(groups, agent)
     dims = [*keys, "metric"]
-    cells: dict[tuple[Any, ...], str] = {}
-    for of, found in groups.items():
-        for metric, text in _texts(found, apart="metric" in params.across).items():
-            cells[(*of, metric)] = text
+    cells = {
+        (*key, metric): text
+        for key, numbers in groups.items()
+        for metric, text in _format_cells(numbers, apart="metric" in params.across).items()
+    }
     varies = [len({cell[place] for cell in cells}) > 1 for place in range(len(dims))]
     down = [p for p, name in enumerate(dims) if varies[p] and name not in params.across]
     over = [dims.index(name) for name in params.across if varies[dims.index(name)]]
 
-    def cell_names(cell: Sequence[Any], places: Sequence[int]) -> tuple[str, ...]:
+    def cell_names(cell: Key, places: Sequence[int]) -> tuple[str, ...]:
         """Return the names of a cell's row or column, of the dimensions at some places."""
         return tuple(_reader_text(dims[place], cell[place], params.names) for place in places)
 
@@ -131,8 +127,8 @@ def _lay_out(
     for cell, text in sorted(cells.items(), key=lambda item: item[0][:agent] not in first):
         table.setdefault(cell_names(cell, down), {})[cell_names(cell, over)] = text
     shown = {cell_names(cell, down) for cell in cells if cell[:agent] in first}
-    seen = [list(dict.fromkeys(values)) for values in zip(*cells, strict=True)]
-    in_order = sorted(cells, key=lambda cell: [seen[place].index(cell[place]) for place in over])
+    orders = [list(dict.fromkeys(values)) for values in zip(*cells, strict=True)]
+    in_order = sorted(cells, key=lambda cell: [orders[place].index(cell[place]) for place in over])
     columns = list(dict.fromkeys(cell_names(cell, over) for cell in in_order))
     heads = [", ".join(text for text in column if text != "network") for column in columns]
     if not over:  # one column, which is about the metric
@@ -145,50 +141,67 @@ def _lay_out(
     )
 
 
-def _ranges(
-    groups: Mapping[tuple[Any, ...], dict[str, list[Any]]], agent: int
-) -> dict[tuple[Any, ...], dict[str, list[Any]]]:
-    """Return groups of rows, with the rows of all numbered agents joined into one.
+def _join_network(groups: Mapping[Key, Numbers], agent: int, apart: bool) -> dict[Key, Numbers]:
+    """Return groups with the network's floors in those of all agents of its run.
+
+    Unless they are apart, its other metrics are in the group of the first agent. ``agent`` is its
+    place in a key.
+    """
+    joined = {key: dict(numbers) for key, numbers in groups.items()}
+    for network in [key for key in groups if key[agent] == "network"]:
+        agents = [k for k in joined if (*k[:agent], "network", *k[agent + 1 :]) == network != k]
+        bases = dict.fromkeys(metric for key in agents for metric in joined[key])
+        floors = [f"{base}_floor" for base in bases if f"{base}_floor" in joined[network]]
+        shared = {floor: joined[network].pop(floor) for floor in floors}
+        for key in agents:
+            joined[key] |= shared
+        if agents and not apart:
+            joined[agents[0]] = {**joined.pop(network), **joined[agents[0]]}
+    return joined
+
+
+def _join_agents(groups: Mapping[Key, Numbers], agent: int) -> dict[Key, Numbers]:
+    """Return groups with those of all numbered agents of a run joined into one.
 
     Their value is the least, and the largest follows; nan if one is. ``agent`` is its place in a
     key.
     """
-    joined: dict[tuple[Any, ...], list[dict[str, list[Any]]]] = {}
-    for of, found in groups.items():
-        name = "agents" if of[agent].isdigit() else of[agent]
-        joined.setdefault((*of[:agent], name, *of[agent + 1 :]), []).append(found)
-    ranges = {}
-    for of, several in joined.items():
-        ranges[of] = dict(several[0])
-        for metric in dict.fromkeys(metric for found in several for metric in found):
-            values = [found[metric] for found in several if metric in found]
-            least, most = (float(end([v[0] for v in values])) for end in (np.min, np.max))
-            ranges[of][metric] = values[0] if least == most else [least, None, None, most]
+    joined: dict[Key, dict[str, list[list[Any]]]] = {}
+    for key, numbers in groups.items():
+        name = "agents" if key[agent].isdigit() else key[agent]
+        group = joined.setdefault((*key[:agent], name, *key[agent + 1 :]), {})
+        for metric, number in numbers.items():
+            group.setdefault(metric, []).append(number)
+    ranges: dict[Key, Numbers] = {key: {} for key in joined}
+    for key, group in joined.items():
+        for metric, several in group.items():
+            least, most = (float(end([n[0] for n in several])) for end in (np.min, np.max))
+            ranges[key][metric] = several[0] if least == most else [least, None, None, most]
     return ranges
 
 
-def _texts(found: dict[str, list[Any]], apart: bool) -> dict[str, str]:
+def _format_cells(numbers: Numbers, apart: bool) -> dict[str, str]:
     """Return the texts of a row's cells by column, with a value's interval in its cell.
 
     apart: whether exact numbers and floors have cells of their own.
     """
     texts = {}
-    for metric, values in found.items():
+    for metric, ends in numbers.items():
         base = metric.removesuffix(".value").removesuffix(".limit")
         base = base if apart else base.removesuffix("_exact").removesuffix("_floor")
-        if base != metric and base in found:
+        if base != metric and base in numbers:
             continue
         if metrics.is_condition(metric):
-            met = "met" if values[0] == 1 else "not met" if values[0] == 0 else ""
-            sides = [found[f"{metric}.{side}"] for side in SIDES if f"{metric}.{side}" in found]
-            both = " against ".join(words.rounded(*side[:3]) for side in sides)
+            met = "met" if ends[0] == 1 else "not met" if ends[0] == 0 else ""
+            sides = (numbers.get(f"{metric}.{side}") for side in SIDES)
+            both = " against ".join(words.format_number(*side[:3]) for side in sides if side)
             texts[metric] = ", ".join(filter(None, [both, met]))
             continue
-        ends = [words.rounded(*values[:3]), *map(words.rounded, values[3:])]
-        texts[metric] = " to ".join(dict.fromkeys(ends))
+        parts = [words.format_number(*ends[:3]), *map(words.format_number, ends[3:])]
+        texts[metric] = " to ".join(dict.fromkeys(parts))
         for other in () if apart else ("exact", "floor"):
-            if f"{metric}_{other}" in found:
-                texts[metric] += f"; {other} {words.rounded(found[f'{metric}_{other}'][0])}"
+            if f"{metric}_{other}" in numbers:
+                texts[metric] += f"; {other} {words.format_number(numbers[f'{metric}_{other}'][0])}"
     return texts
 
 
@@ -196,8 +209,8 @@ def _reader_text(key: str, value: Any, names: dict[str, str] | None) -> str:
     """Return a key's value as readers see it, or the key itself if ``key`` is empty."""
     if value is None:
         return ""
-    if given := words.study_text(key, value, names):
-        return given
+    if text := words.study_text(key, value, names):
+        return text
     if key == "metric":
         return words.quantity(str(value))
     if key == "agent":
@@ -213,14 +226,14 @@ def _reader_text(key: str, value: Any, names: dict[str, str] | None) -> str:
         return words.name(key, text)
 
 
-def _row_key(run: Measured, labels: Sequence[str]) -> tuple[Any, ...]:
+def _row_key(run: Measured, labels: Sequence[str]) -> Key:
     """Return the first entries of the keys of a run's rows: its experiment and labels."""
     return run.run["experiment"], *(run.run["labels"].get(label) for label in labels)
 
 
-def _rows(run: Measured, params: Params) -> Iterator[Any]:
+def _select_rows(run: Measured, params: Params) -> Iterator[Any]:
     """Yield the rows of a run that the table shows, metric by metric."""
-    wanted = None if params.agents is None else {str(agent) for agent in params.agents}
+    agents = None if params.agents is None else {str(agent) for agent in params.agents}
     by_name = {str(name): rows for name, rows in run.metrics.groupby("metric", sort=False)}
     for pattern in params.metrics:
         for name in (name for name in by_name if name == pattern or fnmatchcase(name, pattern)):
@@ -228,5 +241,5 @@ def _rows(run: Measured, params: Params) -> Iterator[Any]:
             # Smoke scale may reach none of the iterations.
             shown = {*(params.iterations or ())} & {*rows["iteration"]} or {rows["iteration"].max()}
             for row in rows[rows["iteration"].isin(shown)].itertuples():
-                if wanted is None or row.agent in wanted:
+                if agents is None or row.agent in agents:
                     yield row

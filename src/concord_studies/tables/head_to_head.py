@@ -41,12 +41,12 @@ def reads(params: Params) -> list[str]:
 @marks_divergence
 def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     """Return the table of ordered pairs, laid out as a square of the percentages of wins."""
-    scores = of_tasks(runs, params.metric)
+    scores = scores_of_tasks(runs, params.metric)
     rows: list[list[object]] = []
     shares: dict[str, dict[str, float]] = {one: {} for one in scores}
     for one, other in itertools.permutations(scores, 2):
-        logs = meet(scores, one, other)
-        won, tied, lost = record(logs)
+        logs = log_ratios(scores, one, other)
+        won, tied, lost = count_wins(logs)
         if count := won + tied + lost:
             shares[one][other] = 100 * (won + tied / 2) / count
         rows.append([one, other, won, tied, lost, *(median_ratio(logs) if logs else [None] * 3)])
@@ -65,18 +65,20 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     return Table(columns, rows, layout)
 
 
-def of_tasks(runs: Sequence[Measured], metric: str) -> dict[str, dict[tuple[str, ...], np.ndarray]]:
+def scores_of_tasks(
+    runs: Sequence[Measured], metric: str
+) -> dict[str, dict[tuple[str, ...], np.ndarray]]:
     """Return the scores on the data sets of every task, by entry and task."""
-    found: dict[str, dict[tuple[str, ...], np.ndarray]] = {}
+    scores: dict[str, dict[tuple[str, ...], np.ndarray]] = {}
     for run in runs:
         values = of_sets(run, metric, "worst")
-        own = found.setdefault(str(selection.lookup(run.run, "entry")), {})
+        tasks = scores.setdefault(str(selection.lookup(run.run, "entry")), {})
         if len(values) and not np.isnan(values).all():
-            own[task_of(run, ["entry"])] = values
-    return found
+            tasks[task_of(run, ["entry"])] = values
+    return scores
 
 
-def meet(
+def log_ratios(
     scores: dict[str, dict[tuple[str, ...], np.ndarray]], one: str, other: str
 ) -> list[np.ndarray]:
     """Return log(other's score / one's score) per data set, task by task; 0 where both are nan."""
@@ -90,7 +92,7 @@ def meet(
     return logs
 
 
-def record(logs: Sequence[np.ndarray]) -> tuple[int, int, int]:
+def count_wins(logs: Sequence[np.ndarray]) -> tuple[int, int, int]:
     """Return the numbers of wins, ties and losses over all data sets of log ratios."""
     joined = np.concatenate(logs) if logs else np.empty(0)
     won, lost = (joined > np.log(TIE)).sum(), (joined < -np.log(TIE)).sum()

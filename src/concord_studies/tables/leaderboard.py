@@ -23,7 +23,7 @@ from concord.options import Options, Positive, Some
 from concord_studies import selection, words
 from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
-from concord_studies.scores import missing, of_sets, task_of
+from concord_studies.scores import of_sets, task_of, why_no_scores
 from concord_studies.tables import Layout, Table, marks_divergence
 from concord_studies.tables.head_to_head import TIE
 
@@ -37,9 +37,7 @@ class Params(Options):
 
     prices: Annotated[Some[str], "prices, one board after another"]
     targets: Annotated[Some[Positive], "targets of the score"]
-    among: Annotated[
-        str | Some[str], NamesLabel("label, or labels, that tell apart what is ranked")
-    ] = "entry"
+    among: Annotated[Some[str], NamesLabel("labels that tell apart what is ranked")] = ("entry",)
     names: Annotated[dict | None, "other texts for values, {no_edges: Isolated}"] = None
 
 
@@ -61,81 +59,69 @@ def _lay_out(params: Params, rows: Sequence[dict[str, Any]]) -> Layout:
 
     Failures that no entry has are left out, and so is how steps were tuned; both are in the CSV.
     """
-    labels = _labels(params)
     priced = ["price"] if len(params.prices) > 1 else []
     sure = ["place"] if all(row["place"] != UNSURE for row in rows) else []
     failed = [s for s in STATES if s not in ("solved", "unsolved") and any(r[s] for r in rows)]
     texts = []
     for row in rows:
-        names = [*(row[key].replace("_", " ") for key in priced), *_names(params, row)]
+        names = [row[key].replace("_", " ") for key in priced]
+        for key in params.among:
+            name = words.name if key == "entry" else words.label
+            names.append(name(key, row[key], params.names))
+        places = dict.fromkeys((str(row["place"]), str(row["to"])))  # one, or a range under ties
         numbers = [
-            words.rounded(row["mean rank"], row["lo"], row["hi"]),
+            words.format_number(row["mean rank"], row["lo"], row["hi"]),
             f"{row['solved']} of {row['pairs']}",
-            words.rounded(row["median score"]),
+            words.format_number(row["median score"]),
             *(str(row[state]) for state in failed),
         ]
-        texts.append([*names, *(_place(row) for _ in sure), *numbers])
-    columns = [*priced, *(words.axis(key) for key in labels), *sure]
+        texts.append([*names, *["\N{EN DASH}".join(places)] * len(sure), *numbers])
+    columns = [*priced, *(words.axis(key) for key in params.among), *sure]
     counts = ["mean rank", "solved", "median score", *failed]
     return Layout([*columns, *counts], texts, len(columns))
 
 
-def _place(row: dict[str, Any]) -> str:
-    """Return an entry's place, or its range of places under ties."""
-    return "\N{EN DASH}".join(dict.fromkeys((str(row["place"]), str(row["to"]))))
-
-
-def _names(params: Params, row: dict[str, Any]) -> list[str]:
-    """Return the names of a row's entry for readers, one for each label."""
-    return [
-        (words.name if key == "entry" else words.label)(key, row[key], params.names)
-        for key in _labels(params)
-    ]
-
-
-def _labels(params: Params) -> tuple[str, ...]:
-    """Return the labels that tell entries apart, as a tuple."""
-    return (params.among,) if isinstance(params.among, str) else params.among
-
-
 def _rank(price: str, params: Params, runs: Sequence[Measured]) -> list[dict[str, Any]]:
     """Return the rows of the leaderboard for one price, ranked by mean rank."""
-    among = _labels(params)
     tasks: dict[tuple[str, ...], dict[tuple[str, ...], Measured]] = {}
     counts: dict[tuple[str, ...], dict[str, int]] = {}
     for run in runs:
-        name = tuple(str(selection.lookup(run.run, key)) for key in among)
-        tasks.setdefault(task_of(run, among), {})[name] = run
+        name = tuple(str(selection.lookup(run.run, key)) for key in params.among)
+        tasks.setdefault(task_of(run, params.among), {})[name] = run
         counts[name] = dict.fromkeys(STATES, 0)
     scores = []
     for cells in tasks.values():
-        found = {name: of_sets(run, f"b2_by_{price}", "worst") for name, run in cells.items()}
+        values = {name: of_sets(run, f"b2_by_{price}", "worst") for name, run in cells.items()}
         stated = [(run.run.get("arena") or {}).get("sets", 1) for run in cells.values()]
-        sets = max(*(len(values) for values in found.values()), *stated)
+        sets = max(*map(len, values.values()), *stated)
         table = np.full((sets, len(counts)), np.nan)  # nan: no score
         for place, name in enumerate(counts):
-            values = found.get(name, np.empty(0))
-            if len(values) == sets:
-                table[:, place] = values
-            _count(counts[name], cells.get(name), values, sets, price, params)
+            scored = values.get(name, np.empty(0))
+            if len(scored) == sets:
+                table[:, place] = scored
+            _count_outcomes(counts[name], cells.get(name), scored, sets, price, params)
         scores.append(table)
     # (tasks, entries)
     means = np.array([np.mean([_average_ties(row) for row in table], axis=0) for table in scores])
+    intervals = np.transpose(mean_interval(means)).clip(1, len(counts))  # (entries, 3)
     rows: list[dict[str, Any]] = []
     for name, (mean, lo, hi), column in zip(
-        counts, _intervals(means), np.concatenate(scores).T, strict=True
+        counts, intervals, np.concatenate(scores).T, strict=True
     ):
         cells_of = [cells[name] for cells in tasks.values() if name in cells]
-        steps, end = (_network_values(cells_of, f"{what}_by_{price}") for what in ("steps", "end"))
-        known = column[~np.isnan(column)]
+        steps, end = (
+            np.concatenate([of_sets(cell, f"{what}_by_{price}", "network") for cell in cells_of])
+            for what in ("steps", "end")
+        )
+        finite = column[~np.isnan(column)]
         rows.append(
             {
                 **{"price": price, "place": UNSURE, "to": UNSURE},
-                **dict(zip(among, name, strict=True)),
+                **dict(zip(params.among, name, strict=True)),
                 "mean rank": float(mean),
                 "lo": None if np.isnan(lo) else float(lo),
                 "hi": None if np.isnan(hi) else float(hi),
-                "median score": float(np.median(known)) if len(known) else None,
+                "median score": float(np.median(finite)) if len(finite) else None,
                 "range of the option": float(np.median(steps)) if len(steps) else None,
                 "tuned to the end": int(end.sum()) if len(end) else None,
                 **counts[name],
@@ -152,17 +138,6 @@ def _rank(price: str, params: Params, runs: Sequence[Measured]) -> list[dict[str
     return rows
 
 
-def _intervals(ranks: np.ndarray) -> np.ndarray:
-    """Return mean ranks with interval ends, (entries, 3), from ranks (tasks, entries)."""
-    return np.transpose(mean_interval(ranks)).clip(1, ranks.shape[1])
-
-
-def _network_values(cells: Sequence[Measured], metric: str) -> np.ndarray:
-    """Return the values of one of the network's metrics in all cells that have it."""
-    found = [of_sets(cell, metric, "network") for cell in cells]
-    return np.concatenate([np.empty(0), *found])
-
-
 def _average_ties(scores: np.ndarray) -> np.ndarray:
     """Return mean ranks of scores over data sets; infinite scores tie, missing ones come last."""
     logs = np.log(np.maximum(scores, 1e-300))
@@ -173,7 +148,7 @@ def _average_ties(scores: np.ndarray) -> np.ndarray:
     return better + (same + 1) / 2
 
 
-def _count(
+def _count_outcomes(
     counts: dict[str, int],
     run: Measured | None,
     values: np.ndarray,
@@ -182,7 +157,7 @@ def _count(
     params: Params,
 ) -> None:
     """Count the outcomes of an entry's data sets and targets into ``counts``."""
-    lacking = "not run" if run is None else missing(run)
+    lacking = "not run" if run is None else why_no_scores(run)
     if run is None or lacking or len(values) != sets:
         counts[lacking or "not applicable"] += sets * len(params.targets)
         return

@@ -61,7 +61,7 @@ class Row(Options):
         dict[str, Any] | None, NamesRuns("labels of its runs, besides the columns'")
     ] = None
 
-    def of(self, column: Column) -> int | str:
+    def agent_in(self, column: Column) -> int | str:
         """Return the agent whose number stands in a column of the row."""
         return column.agent if self.agent is None else self.agent
 
@@ -90,7 +90,7 @@ def reads(params: Params) -> list[Read]:
                 f"{len(params.columns)} columns; give one for each, or null"
             )
     return [
-        Read(row.metric, {**(column.select or {}), **(row.select or {})}, (row.of(column),))
+        Read(row.metric, {**(column.select or {}), **(row.select or {})}, (row.agent_in(column),))
         for row in params.rows
         if row.missing is None
         for column in params.columns
@@ -108,15 +108,13 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     cells: dict[tuple[int, int], dict[int, str]] = {}  # (value of by, row), column
     for r, row in enumerate(params.rows):
         for number, column in enumerate(params.columns):
-            for value, run in _runs(column, row, params.by, values, runs):
-                told = row.printed[number] if row.printed else None
-                printed = None if told is None else float(told)
-                ours = _ours(row, row.of(column), run, printed)
-                head = ["; ".join((*row.group, row.name)), column.name]
-                head += [value] if params.by else []
-                lines.append([*head, printed, *ours])
+            for value, run in _choose_runs(column, row, params.by, values, runs):
+                printed = row.printed[number] if row.printed else None
+                ours = _read_number(row, row.agent_in(column), run, printed)
+                head = ["; ".join((*row.group, row.name)), column.name, *[value] * bool(params.by)]
+                lines.append([*head, None if printed is None else float(printed), *ours])
                 if ours[0] is not None or printed is not None:
-                    cell = _cell(told, ours)
+                    cell = _format_cell(printed, ours)
                     cells.setdefault((values.index(value), r), {})[number] = cell
                 if ours[0] is None and row.missing:
                     notes.append(f"\N{EN DASH}: {row.missing}.")
@@ -139,42 +137,42 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     )
 
 
-def _runs(
+def _choose_runs(
     column: Column, row: Row, by: str | None, values: Sequence[Any], runs: Sequence[Measured]
 ) -> Iterator[tuple[Any, Measured]]:
     """Yield each value of ``by`` with the row's run in the column that has it."""
-    mine = selection.select(runs, {**(column.select or {}), **(row.select or {})})
+    selected = selection.select(runs, {**(column.select or {}), **(row.select or {})})
     for value in values:
-        chosen = mine if by is None else selection.with_value(mine, by, value)
+        chosen = selected if by is None else selection.with_value(selected, by, value)
         if chosen:
-            yield value, selection.only(chosen, f"column {column.name!r}, row {row.name!r}")
+            yield value, selection.take_single(chosen, f"column {column.name!r}, row {row.name!r}")
 
 
-def _ours(row: Row, agent: int | str, run: Measured, printed: float | None) -> list[Any]:
+def _read_number(row: Row, agent: int | str, run: Measured, printed: Any) -> list[Any]:
     """Return value, lo, hi, difference from print and note of an agent's number in a run."""
     table = run.metrics
-    found = table[(table["metric"] == row.metric) & (table["agent"] == str(agent))]
-    if found.empty:
+    rows = table[(table["metric"] == row.metric) & (table["agent"] == str(agent))]
+    if rows.empty:
         if row.missing is None:
             raise ConcordError(
                 f"{run.name} has no metric {row.metric!r} of agent {agent}; "
                 "choose one of its metrics.csv, or give the row a text for missing"
             )
         return [None, None, None, None, row.missing]
-    last = found.sort_values("iteration").iloc[-1]
+    last = rows.sort_values("iteration").iloc[-1]
     value, lo, hi = (
         None if math.isnan(last[name]) else row.scale * float(last[name])
         for name in ("value", "lo", "hi")
     )
-    difference = None if printed is None or value is None else value - printed
+    difference = None if printed is None or value is None else value - float(printed)
     lost = value is None and results.divergence(run) is not None
     return [value, lo, hi, difference, "diverged" if lost else None]
 
 
-def _cell(printed: float | str | None, ours: Sequence[Any]) -> str:
+def _format_cell(printed: float | str | None, ours: Sequence[Any]) -> str:
     """Return the text "print / ours [interval]" of a cell, or our number alone."""
     value, lo, hi, _, note = ours
-    text = "diverged" if note == "diverged" else words.rounded(value, lo, hi)
+    text = "diverged" if note == "diverged" else words.format_number(value, lo, hi)
     if printed is None:
         return text
     return f"{printed if isinstance(printed, str) else format(printed, '.10g')} / {text}"

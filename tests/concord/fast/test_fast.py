@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from concord import fast
-from concord import random as choices
 from concord.arguments import ChosenSampler
 from concord.chains import Labels, sample_chains
 from concord.loop import run
@@ -28,8 +27,6 @@ from concord.streams import generator
 
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
 numba = pytest.mark.skipif(not HAS_NUMBA, reason="numba is not installed")
-if HAS_NUMBA:
-    from concord.fast import kernels
 ROOT = Path(__file__).parents[3]
 IN_TURN = ROOT / "config/papers/parayil2020/plugins/samplers/d_ula_in_turn.py"
 FALLING = {"kind": "power", "a": 0.02, "b": 5, "exponent": 0.55}
@@ -137,13 +134,6 @@ def test_blocks_of_chains_and_chosen_iterations_are_those_of_plain_steps(kind: s
     assert sorted(set(found[2])) == [0, 9]
 
 
-@numba
-def test_ticks_that_are_drawn_together_end_where_those_of_plain_steps_do(monkeypatch) -> None:
-    monkeypatch.setattr(choices, "NORMALS_PER_DRAW", 16 * 25)  # every 25 ticks
-    problem, sampler = quadratic(5, 2), sampler_of("gossip_ula", **STEP)
-    check(*traces(sampler, problem, record=Record(every=40), iterations=120)[:2])
-
-
 GROWING = {
     "c_ula": ("c_ula", {"step_size": 9.0}),
     "de_sgld": ("de_sgld", {"step_size": 3.0}),
@@ -241,23 +231,11 @@ def test_bytes_are_those_of_plain_steps(sampler: str) -> None:
 
 
 @numba
-def test_kernels_are_kept_on_disk() -> None:
-    for kernel in (kernels.take_langevin_steps, kernels.take_gossip_ticks):
-        assert kernel._cache.cache_path.endswith("__pycache__")
-
-
-@numba
 def test_short_runs_are_plain(monkeypatch) -> None:
     monkeypatch.setattr(fast, "find_spec", lambda name: name)
     sampler = sampler_of("de_sgld", **STEP)
     assert fast.compile_steps(sampler, 10**4, (100, 10, 2)) is sampler
     assert fast.compile_steps(sampler, 10**5, (100, 10, 2)) is not sampler
-
-
-def test_samplers_with_a_read_out_are_plain(monkeypatch) -> None:
-    monkeypatch.setattr(fast, "find_spec", lambda name: name)
-    sampler = sampler_of("consensus_mc", step_size=0.1)
-    assert fast.compile_steps(sampler, 10**9, (1, 1, 1)) is sampler
 
 
 def test_all_goes_on_without_numba(monkeypatch) -> None:

@@ -14,15 +14,15 @@ from concord.networks.network import Network
 
 @dataclass
 class Law:
-    """An update: of the step, how blocks beside x start, and what is sent and heard.
+    """An update: of the step, how blocks beside x start, and what is sent and received.
 
-    heard: what a step makes of vectors beyond those sent, by ways. sent, shift: what is sent, of
-    the state; None: the positions. late: what a step makes of what was heard before beyond these.
+    received: what a step makes of vectors beyond those sent, by ways. sent, shift: what is sent, of
+    the state; None: the positions. late: what a step makes of vectors received before beyond these.
     """
 
     step: Affine
     starts: tuple[tuple[np.ndarray, np.ndarray], ...] = ()  # matrix of x0 and covariance
-    heard: np.ndarray | None = None
+    received: np.ndarray | None = None
     sent: np.ndarray | None = None
     shift: np.ndarray | None = None
     late: np.ndarray | None = None
@@ -79,7 +79,7 @@ class Pieces:
         self.graph = network.graph
         if weights is not None:
             self.mix = self.wide(dense(network.matrix(weights)))
-            self.heard = self.inbox(dense(network.matrix(weights)))
+            self.received = self.inbox(dense(network.matrix(weights)))
 
     def wide(self, matrix: np.ndarray) -> np.ndarray:
         return np.kron(matrix, np.eye(self.dim))
@@ -103,7 +103,7 @@ def de_sgld(s: Any, k: int, problem: Any, network: Network) -> Law:
     stage = Affine(p.mix - eta * p.gram, eta * p.shift, 2 * eta * p.identity, -eta * p.identity)
     if network.order == "in_place":
         stage = in_place(stage, p.agents, p.dim)
-    return Law(stage, heard=p.heard)
+    return Law(stage, received=p.received)
 
 
 def de_sghmc(s: Any, k: int, problem: Any, network: Network) -> Law:
@@ -119,8 +119,8 @@ def de_sghmc(s: Any, k: int, problem: Any, network: Network) -> Law:
     if network.order == "in_place":
         positions = in_place(positions, p.agents, p.dim)
     start = p.zero, s.initial_velocity_sd**2 * p.identity
-    heard = np.concatenate([p.heard, np.zeros_like(p.heard)])
-    return Law(compose(velocities, positions), (start,), heard)
+    received = np.concatenate([p.received, np.zeros_like(p.received)])
+    return Law(compose(velocities, positions), (start,), received)
 
 
 def d_ula(s: Any, k: int, problem: Any, network: Network) -> Law:
@@ -137,7 +137,7 @@ def d_ula(s: Any, k: int, problem: Any, network: Network) -> Law:
     )
     if network.order == "in_place":
         stage = in_place(stage, p.agents, p.dim)
-    return Law(stage, heard=-beta * p.inbox(laplacian))
+    return Law(stage, received=-beta * p.inbox(laplacian))
 
 
 def c_ula(s: Any, k: int, problem: Any, network: Network) -> Law:
@@ -161,7 +161,7 @@ def extra_sgld(s: Any, k: int, problem: Any, network: Network) -> Law:
         np.block([[2 * eta * p.identity, p.zero], [p.zero, p.zero]]),
         np.concatenate([-eta * p.identity, p.zero]),
     )
-    return Law(step, ((p.zero, p.zero),), np.concatenate([p.heard, -s.h * p.heard]))
+    return Law(step, ((p.zero, p.zero),), np.concatenate([p.received, -s.h * p.received]))
 
 
 def diging_sgld(s: Any, k: int, problem: Any, network: Network) -> Law:
@@ -173,9 +173,9 @@ def diging_sgld(s: Any, k: int, problem: Any, network: Network) -> Law:
         np.block([[2 * eta * p.identity, p.zero], [p.zero, p.zero]]),
         np.concatenate([-eta * p.identity, apart]),
     )
-    heard = np.kron(np.eye(2), p.heard)
+    received = np.kron(np.eye(2), p.received)
     sent = np.block([[p.identity, p.zero], [p.gram, p.identity]])
-    return Law(step, ((p.zero, p.zero),), heard, sent, np.concatenate([p.rest, -p.shift]))
+    return Law(step, ((p.zero, p.zero),), received, sent, np.concatenate([p.rest, -p.shift]))
 
 
 def admm(s: Any, k: int, problem: Any, network: Network) -> Law:
@@ -195,11 +195,11 @@ def admm(s: Any, k: int, problem: Any, network: Network) -> Law:
     pulled = np.concatenate([rho * solve @ inbox, np.zeros_like(inbox)])
     size = len(p.shift)
     late = np.concatenate([dual.matrix @ pulled, pulled[:size]])
-    heard = np.concatenate([np.zeros_like(inbox), -inbox])
+    received = np.concatenate([np.zeros_like(inbox), -inbox])
     return Law(
         compose(primal, dual),
         ((p.zero, p.zero),),
-        heard,
+        received,
         primal.matrix[:size],
         primal.offset[:size],
         late,
@@ -327,7 +327,7 @@ def local_sgld(s: Any, k: int, problem: Any, network: Network) -> Law | Chosen:
     starts = ((p.zero, p.zero),) * reduced
     if reduced:
         return Law(step, starts)
-    return Law(step, starts, p.heard, before.matrix, before.offset)
+    return Law(step, starts, p.received, before.matrix, before.offset)
 
 
 def gossip_ula(s: Any, k: int, problem: Any, network: Network) -> Chosen:

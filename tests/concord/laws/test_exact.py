@@ -9,9 +9,7 @@ import pytest
 import concord
 import tracking
 from concord.laws import exact, paths
-from concord.laws.gaussian import Gaussian
-from concord.laws.law import update_of
-from concord.laws.wasserstein import w2
+from concord.laws.law import laws_of_updates, update_of
 from concord.minibatches import Batches
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
@@ -74,19 +72,6 @@ def test_law_of_a_scalar_autoregression():
     assert cov[0, 0] == pytest.approx(q / (1 - a**2), rel=1e-12)
 
 
-def test_steps_that_change_with_time():
-    def affine_at(k: int) -> exact.Affine:
-        return exact.Affine(np.array([[1 / (k + 2)]]), np.array([float(k)]), np.array([[k + 1.0]]))
-
-    law = paths.build_path(exact.Update(affine_at), (np.zeros(1), np.ones((1, 1))), 1, 1).law(
-        range(4)
-    )
-    # By hand: (0, 1), then x/2 + 0 with noise 1, x/3 + 1 with noise 2, x/4 + 2 with noise 3.
-    np.testing.assert_allclose(law.mean.ravel(), [0, 0, 1, 2.25], rtol=1e-14)
-    variances = [1, 1.25, 1.25 / 9 + 2, (1.25 / 9 + 2) / 16 + 3]
-    np.testing.assert_allclose(law.cov.ravel(), variances, rtol=1e-14)
-
-
 @pytest.mark.parametrize("sampler", STEPS)
 def test_stationary_law_is_the_limit_of_the_recursion(sampler):
     build, *options = STEPS[sampler]
@@ -130,7 +115,8 @@ def test_mini_batch_moments_agree_with_enumeration():
         return second[:, None, None]
 
     mean0, cov0 = exact.initial_moments(2, 1, (0.5, 0.8))
-    law = paths.build_path(always(affine), (mean0, cov0), 2, 1, gradient_noise).law([steps])
+    updates, starts, ring = [always(affine)], [(mean0, cov0)], network("ring", 2)
+    law = laws_of_updates(updates, starts, ring, 1, noise=gradient_noise).law([steps])
     weights = network("ring", 2).matrix("metropolis")
     means, seconds = [], []
     for batches in itertools.product(itertools.product((0, 1), repeat=2), repeat=steps):
@@ -148,33 +134,6 @@ def test_mini_batch_moments_agree_with_enumeration():
     np.testing.assert_allclose(law.mean[0, :, 0], mean, rtol=1e-12)
     np.testing.assert_allclose(law.cov[0, :, 0, 0], np.diag(cov), rtol=1e-12)
     assert law.average_cov[0, 0, 0] == pytest.approx(cov.mean(), rel=1e-12)
-
-
-def test_divergence_is_a_result():
-    affine = sgld(quadratic(3, 2), network("ring", 3), 50.0)
-    start = exact.initial_moments(3, 2, (0.0, 1.0))
-    target = Gaussian(np.zeros(2), np.eye(2))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        law = paths.build_path(always(affine), start, 3, 2).law([0, 5, 400])
-        values = w2(law.mean, law.cov, target)
-        average = w2(law.average_mean, law.average_cov, target)
-    assert np.isfinite(values[:2]).all()
-    assert (values[2] == np.inf).all()
-    assert average[2] == np.inf
-    assert exact.stationary(affine) is None
-
-
-def test_initial_moments_of_every_block():
-    cov = np.array([[2.0, 0.5], [0.5, 1.0]])
-    start = at_zero(2, 6)._replace(noise=np.diag([0.0] * 6 + [9.0] * 6))
-    mean, spread = exact.initial_moments(3, 2, (np.array([-1.0, 2.0]), cov), start)
-    np.testing.assert_array_equal(mean, [-1, 2] * 3 + [0] * 6)
-    np.testing.assert_array_equal(spread[2:4, 2:4], cov)
-    np.testing.assert_array_equal(spread[6:, 6:], 9 * np.eye(6))
-    assert np.count_nonzero(spread) == 3 * 4 + 6
-    each = np.arange(6.0).reshape(3, 2)
-    np.testing.assert_array_equal(exact.initial_moments(3, 2, (each, 0.0))[0], np.arange(6.0))
 
 
 def test_a_block_may_start_from_the_positions():
@@ -219,18 +178,6 @@ def test_gradient_tracking_from_the_gradients_of_the_start():
     np.testing.assert_allclose(law.average_cov[1], average.T @ average, rtol=1e-12)
 
 
-def test_marginals_are_those_of_the_projections():
-    rng = np.random.default_rng(9)
-    factor = rng.standard_normal((12, 12))
-    mean, cov = rng.standard_normal(12), factor @ factor.T
-    means, covs, average_mean, average_cov = exact.marginals(mean, cov, 3, 2)
-    project = np.hstack([np.eye(2)] * 3 + [np.zeros((2, 6))]) / 3
-    np.testing.assert_allclose(average_mean, project @ mean, rtol=1e-12)
-    np.testing.assert_allclose(average_cov, project @ cov @ project.T, rtol=1e-12)
-    np.testing.assert_array_equal(means[1], mean[2:4])
-    np.testing.assert_array_equal(covs[1], cov[2:4, 2:4])
-
-
 @pytest.mark.parametrize("kind", ["ring", "complete"])
 def test_restriction_removes_what_d_admms_conserves(kind):
     affine = admms(quadratic(5, 2), network(kind, 5), 1.5)
@@ -267,15 +214,16 @@ def test_largest_stable_step_of_the_complete_graph():
     problem = concord.problems.quadratic(np.full((3, 1, 1), 5.0), np.ones((3, 1)))
     for kind, limit in (("complete", 0.2), ("no_edges", 0.4)):
         graph = network(kind, 3)
+        matrix_for = lambda eta, g=graph: sgld(problem, g, eta).matrix  # noqa: E731
         for start in (1e-3, 1.0):
-            step = exact.stable_limit(lambda eta, g=graph: sgld(problem, g, eta), start, 1e-6)
+            step = exact.stable_limit(matrix_for, start, 1e-6)
             assert step == pytest.approx(limit, rel=2e-6)
             assert step < limit
 
 
 def test_stable_steps_out_of_reach():
-    assert np.isnan(exact.stable_limit(lambda eta: exact.linear_update(np.array([[1 + eta]])), 1.0))
-    assert exact.stable_limit(lambda eta: exact.linear_update(np.array([[0.5]])), 1.0) == np.inf
+    assert np.isnan(exact.stable_limit(lambda eta: np.array([[1 + eta]]), 1.0))
+    assert exact.stable_limit(lambda eta: np.array([[0.5]]), 1.0) == np.inf
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Closed-form W2, fitting, and the honesty of the bootstrap interval."""
 
-import itertools
 import warnings
 
 import numpy as np
@@ -67,28 +66,6 @@ def test_w2_of_diverged_moments_is_infinite(dim, bad):
     assert values[2] == 0
 
 
-def test_fit_is_maximum_likelihood_along_any_axis():
-    samples = np.random.default_rng(1).standard_normal((50, 4, 3))
-    mean, cov = fit(samples)
-    for i in range(4):
-        np.testing.assert_allclose(mean[i], samples[:, i].mean(axis=0), rtol=1e-12)
-        np.testing.assert_allclose(cov[i], np.cov(samples[:, i].T, bias=True), rtol=1e-12)
-    moved = fit(samples.swapaxes(0, 1), axis=1)
-    np.testing.assert_array_equal(moved[0], mean)
-    np.testing.assert_array_equal(moved[1], cov)
-
-
-def test_fit_of_a_diverged_chain_is_silent():
-    samples = np.zeros((5, 2, 2))
-    samples[0, 0] = np.inf
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        mean, cov = fit(samples)
-    assert not np.isfinite(cov[0]).any()
-    assert (cov[1] == 0).all()
-    assert (mean[1] == 0).all()
-
-
 @pytest.mark.parametrize("dim", [1, 2, 3])
 def test_bootstrap_is_resampling_of_chains(dim):
     rng = np.random.default_rng(2)
@@ -106,18 +83,6 @@ def test_bootstrap_is_resampling_of_chains(dim):
         assert value[i] == pytest.approx(fitted, rel=1e-12)
         assert low[i] ** 2 == pytest.approx(max(ends[0] - 2 * bias, 0), abs=1e-9)
         assert high[i] ** 2 == pytest.approx(max(ends[1] - bias, 0), abs=1e-9)
-
-
-def test_bootstrap_does_not_depend_on_blocks():
-    rng = np.random.default_rng(3)
-    samples = rng.standard_normal((400, 100, 11, 2))
-    target = Gaussian(np.zeros(2), np.eye(2))
-    together = bootstrap_w2(samples, target, 50, np.random.default_rng(1))
-    for i, j in itertools.product((0, 57, 99), (0, 10)):
-        alone = bootstrap_w2(samples[:, i, j], target, 50, np.random.default_rng(1))
-        for many, one in zip(together, alone, strict=True):
-            assert many.shape == (100, 11)
-            assert many[i, j] == pytest.approx(one, rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("distance", [0.0, 0.1, 0.4, 2.0])

@@ -11,11 +11,10 @@ import concord
 from concord import streams
 from concord.arguments import ChosenSampler
 from concord.laws import exact, paths
-from concord.laws.arrivals import Losses
+from concord.laws.law import laws_of_updates
 from concord.laws.read_off import NoLaw, StepReader
 from concord.loop import run
 from concord.minibatches import Batches
-from concord.networks.moments import mask_moments
 from concord.networks.network import Network
 from concord.problems.kinds import linear_regression
 from concord.problems.quadratic_problem import QuadraticProblem
@@ -123,13 +122,11 @@ def test_a_step_is_that_of_the_papers_matrices(
 ) -> None:
     sampler, problem, network, reader = read(kind, options, topology)
     law = matrices.LAWS[kind](sampler, k, problem, network)
-    reading = reader.read_step(k)
+    choices = reader.read_step(k).choices
     steps = law.steps if isinstance(law, matrices.Chosen) else [law.step]
-    chances = law.probability if isinstance(law, matrices.Chosen) else [1.0]
-    same(reading.probability, chances)
-    for got, wanted in zip(reading.updates, steps, strict=True):
-        for part in ("matrix", "offset", "noise"):
-            same(getattr(got, part), getattr(wanted, part))
+    same(choices.probability, law.probability if isinstance(law, matrices.Chosen) else [1.0])
+    for part in ("matrix", "offset", "noise"):
+        same(getattr(choices, part), [getattr(step, part) for step in steps])
     size = problem.agents * problem.dim
     if isinstance(law, matrices.Law):
         starts = ((np.eye(size), np.zeros((size, size))), *law.starts)
@@ -159,18 +156,18 @@ def test_what_is_sent_and_heard_is_that_of_the_papers_matrices(
     loss = {"loss": LOSS, "on_loss": "reuse_last"}
     sampler, problem, network, reader = read(kind, options, "star", **loss)
     law = matrices.LAWS[kind](sampler, k, problem, network)
-    assert isinstance(law, matrices.Law) and law.heard is not None
-    got = reader.read_step(k).arrivals
+    assert isinstance(law, matrices.Law) and law.received is not None
+    got = reader.read_step(k).loss_effect
     assert got is not None
     size = len(law.step.offset)
     for part in ("matrix", "offset", "noise"):
-        same(getattr(reader.read_step(k).updates[0], part), getattr(law.step, part))
-    same(got.heard, law.heard)
-    lanes = law.heard.shape[1] // (len(network.graph.senders) * problem.dim)
+        same(getattr(reader.read_step(k).update, part), getattr(law.step, part))
+    same(got.difference_gain, law.received)
+    lanes = law.received.shape[1] // (len(network.graph.senders) * problem.dim)
     sent = np.eye(lanes * problem.agents * problem.dim, size) if law.sent is None else law.sent
-    same(got.sent, sent)
-    same(got.shift, np.zeros(len(sent)) if law.shift is None else law.shift)
-    same(got.late, np.zeros_like(got.late) if law.late is None else law.late)
+    same(got.sent_matrix, sent)
+    same(got.sent_offset, np.zeros(len(sent)) if law.shift is None else law.shift)
+    same(got.memory_gain, np.zeros_like(got.memory_gain) if law.late is None else law.late)
     same(got.noise[:size] @ got.noise[:size].T, law.step.noise)
 
 
@@ -245,87 +242,26 @@ def test_moments_are_averages_over_all_that_may_get_lost(
 
 
 def over_losses(network: Any, reader: StepReader, mean: Any, sd: float) -> paths.RandomPath:
-    drawn, graph = mask_moments(network), network.graph
-    assert drawn is not None
-    losses = Losses(drawn, (graph.receivers, graph.senders), network.conditions.on_loss, 0.0)
     update = reader.update()
     start = exact.initial_moments(3, 1, (mean, sd), update.start)
-    return paths.build_lossy_path([update], losses, [start], 3, 1)
+    return laws_of_updates([update], [start], network, 1)
 
 
-@pytest.mark.parametrize(
-    ("kind", "options"),
-    [
-        ("de_sgld", {"step_size": POWER}),
-        ("de_sghmc", {"step_size": 0.1, "friction": 1.5, "update_order": "in_place"}),
-        ("d_ula", {"step_size": 0.02, "fusion": 0.1, "update_order": "in_place"}),
-        ("extra_sgld", {"step_size": 0.02}),
-        ("diging_sgld", {"step_size": 0.02}),
-        ("local_sgld", {"step_size": 0.02}),
-    ],
-)
-def test_errors_of_mini_batches_go_where_the_papers_matrices_lead(
-    kind: str, options: dict[str, Any]
-) -> None:
-    batches = Batches(batch_size=2)
-    sampler, problem, network, reader = read(kind, options, "star", batches)
-    for k in (0, 3):
-        law = matrices.LAWS[kind](sampler, k, problem, network)
-        assert isinstance(law, matrices.Law)
-        same(reader.read_step(k).updates[0].gradient_gain, law.step.gradient_gain)
-        same(reader.read_step(k).updates[0].matrix, law.step.matrix)
+TOP_K = {"kind": "top_k", "share": 0.5}
+REFUSED = [
+    ("d_mala", {"drift": "half", "correction": "mala"}, "star", "other than normal ones"),
+    ("choco_sgld", {"compression": TOP_K}, "ring", "not affine"),
+    ("consensus_mc", {}, "server", "not the positions"),
+    ("qlsd", {"compression": TOP_K, "participants": 2}, "server", "draws random"),
+]
 
 
-@pytest.mark.parametrize(
-    ("kind", "options", "topology", "why"),
-    [
-        (
-            "d_mala",
-            {"step_size": 0.1, "drift": "half", "correction": "mala"},
-            "star",
-            "other than normal ones",
-        ),
-        (
-            "gossip_ula",
-            {"step_size": 0.1, "communication": "triggered", "threshold": 1.0, "decay": 0.5},
-            "ring",
-            "not affine",
-        ),
-        (
-            "choco_sgld",
-            {"step_size": 0.1, "compression": {"kind": "top_k", "share": 0.5}},
-            "ring",
-            "not affine",
-        ),
-        (
-            "de_psgld",
-            {
-                "step_size": 0.1,
-                "smoothing": 0.1,
-                "constraint": {"kind": "box", "lower": -1.0, "upper": 1.0},
-            },
-            "ring",
-            "not affine",
-        ),
-        ("dg_lmc", {"step_size": 0.1, "tolerance": 0.1, "particles": 2}, "server", "draws random"),
-        ("consensus_mc", {"step_size": 0.1}, "server", "not the positions"),
-        (
-            "qlsd",
-            {
-                "step_size": 0.1,
-                "compression": {"kind": "top_k", "share": 1.0},
-                "participants": 2,
-            },
-            "server",
-            "draws random",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("kind", "options", "topology", "why"), REFUSED)
 def test_what_is_not_affine_is_refused_with_its_reason(
     kind: str, options: dict[str, Any], topology: str, why: str
 ) -> None:
     with pytest.raises(NoLaw, match=why):
-        read(kind, options, topology)[-1].read_step(0)
+        read(kind, {"step_size": 0.1, **options}, topology)[-1].read_step(0)
 
 
 class Triggered(Sampler):
@@ -367,7 +303,7 @@ def test_a_step_that_looks_at_the_iteration_is_read_again(period: int) -> None:
     gram = exact.block_diagonal(problem.gram)
     for k in (0, 1, period - 1, period, period + 1, 3 * period):
         wanted = (alone if k % period else mixing) @ (np.eye(10) - 0.1 * gram)
-        same(reader.read_step(k).updates[0].matrix, wanted)
+        same(reader.read_step(k).update.matrix, wanted)
     assert reader.read_step(1) is reader.read_step(period + 1)
 
 
@@ -396,7 +332,7 @@ def test_what_is_the_same_for_all_chains_is_followed() -> None:
     reader = StepReader(Ageing(), problem, network)
     for k in (7, 2, 0, 100):
         eta = 0.1 / min(k + 1, 4)
-        same(reader.read_step(k).updates[0].noise, 2 * eta * np.eye(10))
+        same(reader.read_step(k).update.noise, 2 * eta * np.eye(10))
 
 
 class Sleepy(Sampler):
@@ -417,31 +353,14 @@ def test_chance_that_comes_late_is_noticed() -> None:
         StepReader(Sleepy(), problem, network).read_step(21)
 
 
-class Twice(Sampler):
-    """It mixes twice in a step."""
-
-    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
-        x = state.x + langevin_noise(rng, 0.1, state.x)
-        return Positions(network.mix("metropolis", network.mix("metropolis", x)))
-
-
-def test_vectors_that_are_sent_twice_in_a_step_have_a_law_where_they_arrive() -> None:
-    problem, network = drawn(5, 2), concord.network("ring", 5)
-    mix = np.kron(matrices.dense(network.matrix("metropolis")), np.eye(2))
-    same(StepReader(Twice(), problem, network).read_step(0).updates[0].matrix, mix @ mix)
-    lossy = concord.network("ring", 5, loss=LOSS)
-    with pytest.raises(NoLaw, match="vectors may get lost"):
-        StepReader(Twice(), problem, lossy)
-
-
 def test_a_law_keeps_its_digits_under_a_large_offset() -> None:
     chosen = ChosenSampler.parse({"kind": "de_sgld", "step_size": 0.02}, "sampler").params
     problem = drawn(5, 2)
     far = QuadraticProblem(problem.gram, 1e8 * problem.shift)
     network = concord.network("ring", 5)
     same(
-        StepReader(chosen, far, network).read_step(0).updates[0].matrix,
-        StepReader(chosen, problem, network).read_step(0).updates[0].matrix,
+        StepReader(chosen, far, network).read_step(0).update.matrix,
+        StepReader(chosen, problem, network).read_step(0).update.matrix,
     )
 
 
@@ -451,45 +370,20 @@ def test_a_step_that_does_not_always_send_has_no_law_where_vectors_may_get_lost(
         StepReader(Alternating(period=2), problem, lossy).read_step(0)
 
 
-class Adapt(Sampler):
-    """A user's sampler: agents move, and average then."""
-
-    step_size: float
-
-    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
-        x = state.x
-        x = x - self.step_size * problem.gradient(x) + langevin_noise(rng, self.step_size, x)
-        return Positions(network.mix("metropolis", x))
-
-
-def test_a_users_own_sampler_has_a_law() -> None:
-    problem = drawn(5, 2)
-    own = concord.law(Adapt(0.02), problem, "star", iterations=30)
-    same_law = concord.law("local_sgld", problem, "star", iterations=30, step_size=0.02)
-    same(own.cov, same_law.cov)
-    same(own.mean, same_law.mean)
-
-
 @pytest.mark.parametrize("scale", ["none", "mean"])
 @pytest.mark.parametrize("pool", ["all", "all_but_last"])
 def test_mini_batches_that_are_not_scaled_have_the_law_of_their_mean(scale: str, pool: str) -> None:
     problem, network = regression(5, 2, points=4), concord.network("ring", 5)
     batches = Batches(batch_size=2, batch_scale=scale, batch_pool=pool)  # type: ignore[arg-type]
     reader = StepReader(DESGLD(0.02), problem, network, batches)
-    gram, shift = problem.batch_mean(2, scale, pool)
+    gram, shift = problem.batch_mean(batches)
     mix = np.kron(network.matrix("metropolis"), np.eye(2))
-    same(reader.read_step(0).updates[0].matrix, mix - 0.02 * exact.block_diagonal(gram))
-    same(reader.read_step(0).updates[0].offset, 0.02 * shift.ravel())
+    same(reader.read_step(0).update.matrix, mix - 0.02 * exact.block_diagonal(gram))
+    same(reader.read_step(0).update.offset, 0.02 * shift.ravel())
 
 
-def test_mini_batches_in_epochs_or_twice_in_a_step_have_no_law() -> None:
+def test_mini_batches_in_epochs_have_no_law() -> None:
     problem, network = regression(5, 2, points=4), concord.network("ring", 5)
     epochs = Batches(batch_size=2, batch_order="epochs")
     with pytest.raises(NoLaw, match="epochs"):
         StepReader(DESGLD(0.02), problem, network, epochs)
-    twice = ChosenSampler.parse({"kind": "local_sgld", "step_size": 0.02, "period": 2}, "").params
-    with pytest.raises(NoLaw, match=r"elsewhere|more than one"):
-        StepReader(twice, problem, network, Batches(batch_size=2)).read_step(0)
-    reduced = ChosenSampler.parse({"kind": "local_sgld", "step_size": 0.02, "renewal": 1.0}, "")
-    with pytest.raises(NoLaw, match="differences"):
-        StepReader(reduced.params, problem, network, Batches(batch_size=2)).read_step(0)

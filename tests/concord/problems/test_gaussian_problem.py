@@ -66,9 +66,3 @@ def test_in_python_it_takes_its_options():
     np.testing.assert_array_equal(problem.shift, same.shift)
     law = concord.law("de_sgld", problem, "ring", step_size=0.01, iterations=50)
     assert law.mean.shape == (51, 4, 3)
-    with pytest.raises(ConcordError, match=r"heterogenity: unknown key; .*heterogeneity"):
-        concord.problems.gaussian(agents=4, heterogenity=1)
-    with pytest.raises(ConcordError, match="agents: 0 is not a positive integer"):
-        concord.problems.gaussian(agents=0)
-    with pytest.raises(ConcordError, match="seed: -1 is below 0"):
-        concord.problems.gaussian(agents=2, seed=-1)

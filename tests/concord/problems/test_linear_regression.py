@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from concord.hints import choices
+from concord.minibatches import Batches
 from concord.problems._regression import PriorShare
 from concord.problems.from_options import from_options
 from concord.problems.kinds import linear_regression
@@ -61,7 +62,8 @@ def test_moments_of_mini_batches_are_those_of_all_batches(batch_size, scale, poo
     cov = root @ root.swapaxes(1, 2)
     sigma = np.concatenate([root.swapaxes(1, 2), -root.swapaxes(1, 2)], axis=1) * np.sqrt(2)
     x = (mean[:, None] + sigma).swapaxes(0, 1)  # (4 sigma points, agents, 2)
-    gram, shift = problem.batch_mean(batch_size, scale, pool)
+    batches = Batches(batch_size=batch_size, batch_scale=scale, batch_pool=pool)
+    gram, shift = problem.batch_mean(batches)
     centre, prior = np.einsum("ade,cae->cad", gram, x) - shift, problem.prior_precision * x
     expected, average = np.zeros((AGENTS, 2, 2)), np.zeros_like(x)
     for agent, count in enumerate(problem.counts - (pool == "all_but_last")):
@@ -74,7 +76,7 @@ def test_moments_of_mini_batches_are_those_of_all_batches(batch_size, scale, poo
             average[:, agent] += (found + prior[:, agent]) / count
             expected[agent] += error.T @ error / (4 * count)
     np.testing.assert_allclose(average, centre, rtol=1e-11)
-    found = problem.batch_noise_covariance(mean, cov, batch_size, scale, pool)
+    found = problem.batch_noise_covariance(mean, cov, batches)
     np.testing.assert_allclose(found, expected / batch_size, rtol=1e-10)
     if (scale, pool) == ("data", "all"):
         np.testing.assert_allclose(gram, problem.gram, rtol=1e-12)

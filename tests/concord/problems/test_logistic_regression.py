@@ -34,15 +34,6 @@ def test_the_log_posterior_sums_over_all_points_without_overflow():
     )
 
 
-def test_printed_prior_is_the_square_over_lambda_for_every_agent():
-    """gurbuzbalaban2021, section 5.2: |x|^2 / lambda is variance lambda / 2, a whole share."""
-    x = np.random.default_rng(0).standard_normal((4, 3, 2))
-    options = {"points": 20, "prior_scale": 500.0}
-    with_prior = build(**options, prior_share="whole").potential(x)
-    without = build(**options, prior_share="omitted").potential(x)
-    np.testing.assert_allclose(with_prior - without, (x**2).sum(axis=-1) / 1000, atol=1e-12)
-
-
 def test_misclassified_counts_points_of_all_agents():
     problem = build(points=11)
     features, labels = problem.data.all_rows()

@@ -61,14 +61,6 @@ def test_inverses_are_those_of_the_curvature_at_hand():
         curvature += 1
 
 
-def test_linear_prox_needs_a_unique_minimizer():
-    problem = problem_of(linear_regression, 3, points=3, dim=2, prior_share="omitted")
-    linear = np.zeros((1, 3, 2))
-    problem.minimize(linear, np.ones(3), linear)
-    with pytest.raises(ConcordError, match="agent 0 has too few points"):
-        problem.minimize(linear, np.zeros(3), linear)
-
-
 def test_logistic_prox_on_the_papers_data_everywhere_and_against_scipy():
     """Exact to the stated 1e-10 in the gradient; strong convexity c turns that into 1e-10 / c."""
     problem = problem_of(
@@ -130,9 +122,7 @@ def test_huge_features_converge_to_rounding(scale, separable):
     linear, start = np.zeros((4, 3, 3)), rng.standard_normal((4, 3, 3))
     x = solve(problem, np.zeros(3), linear, start)
     assert np.isfinite(x).all()
-    # Separable: nothing is steep at the minimizer, so only the sigmoids' rounding counts.
-    allowed = 1e-10 + 15 * scale * (2e-16 if separable else 1e-12)
-    assert gradient_norms(problem, x, np.zeros(3), linear).max() <= allowed
+    assert gradient_norms(problem, x, np.zeros(3), linear).max() <= 15 * scale * 1e-12
 
 
 def test_a_diverged_chain_stays_lost_and_harms_no_other():
@@ -156,9 +146,6 @@ def test_prox_refuses_what_it_cannot_minimize():
         flat.minimize(zero, np.zeros(2), zero)
 
 
-# Data drawn as the authors of tzikas2024 did.
-
-
 def test_prior_gradient_at_the_truth():
     options = {"dim": 2, "points": 40, "prior_scale": 10.0}
     at_iterate = problem_of(logistic_regression, 4, **options)
@@ -166,9 +153,3 @@ def test_prior_gradient_at_the_truth():
     x = np.random.default_rng(5).standard_normal((3, 4, 2))
     difference = at_truth.gradient(x) - at_iterate.gradient(x)
     np.testing.assert_allclose(difference, (at_truth.truth - x) / 40, atol=1e-12)
-
-
-def test_points_are_given_once():
-    for options in ({}, {"points": 10, "points_per_agent": 5}):
-        with pytest.raises(ConcordError, match="exactly one"):
-            problem_of(linear_regression, 2, **options)

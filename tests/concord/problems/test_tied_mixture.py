@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from concord.batch_gradients import MiniBatches
+import concord
 from concord.errors import ConcordError
-from concord.minibatches import Batches
 from concord.problems.from_options import from_options
 from concord.problems.kinds import tied_mixture
 from concord.problems.kinds.tied_mixture import MEANS
@@ -15,19 +14,27 @@ def made(second_mean: str = MEANS[0], agents: int = 5, **options):
     return from_options(tied_mixture)(agents, second_mean=second_mean, **options)
 
 
-UNEVEN = {"kind": "sizes", "sizes": [1, 60, 9, 30]}
+def test_own_points_have_the_posterior_of_the_model() -> None:
+    """At theta the posterior is the product of likelihoods and priors, up to one constant."""
+    points = np.array([-1.0, 0.5, 1.0, 2.5, 3.0])
+    problem = concord.problems.tied_mixture(points, agents=2, variance=1.5, grid=64)
+    assert problem.counts.sum() == 5
+    theta = np.random.default_rng(0).standard_normal((20, 2))
+    means = np.stack([theta[:, 0], theta.sum(axis=1)])
+    parts = np.exp(-((points[:, None, None] - means) ** 2) / 3).sum(axis=1)
+    priors = theta[:, 0] ** 2 / 20 + theta[:, 1] ** 2 / 2
+    expected = np.log(parts).sum(axis=0) - priors
+    potential = problem.potential(np.repeat(theta[:, None], 2, axis=1)).sum(axis=1)
+    for log in (problem.log_posterior(*theta.T), -potential):
+        np.testing.assert_allclose(log - expected, (log - expected)[0], rtol=1e-12, atol=1e-12)
+    for wrong, message in (([[points]], "shape"), ("text", "no array")):
+        with pytest.raises(ConcordError, match=message):
+            concord.problems.tied_mixture(wrong, agents=2)
 
 
 @pytest.fixture(scope="module", params=MEANS)
 def problem(request):
     return made(request.param)
-
-
-def test_potentials_add_up_to_the_posterior(problem) -> None:
-    x = 2 * np.random.default_rng(5).standard_normal((7, 1, 2))
-    total = problem.potential(np.repeat(x, 5, axis=1)).sum(axis=1)
-    log = problem.log_posterior(x[:, 0, 0], x[:, 0, 1])
-    assert np.allclose(total + log, (total + log)[0], rtol=0, atol=1e-10)
 
 
 def test_grid_is_normalized_to_a_millionth(problem) -> None:
@@ -76,18 +83,12 @@ def test_chains_of_several_data_sets_see_their_own(agents) -> None:
         assert np.allclose(potentials[chain], alone.potential(own)[0], rtol=1e-14)
 
 
-def test_several_data_sets_refuse_what_differs_between_them() -> None:
-    several = made(data_sets=2)
-    with pytest.raises(ConcordError, match="takes no mini-batches"):
-        MiniBatches(several, Batches(batch_size=5), 2, np.random.default_rng())
-
-
 def test_two_modes_are_told_from_one_and_can_be_asked_for() -> None:
     """Points in two clumps, theta_2 = +-4 apart, against points in one; then a drawn set."""
-    apart, together = made(agents=1), made(agents=1)
-    apart.mask, together.mask = np.ones((1, 100)), np.ones((1, 100))
-    apart.points = np.repeat([-2.0, 2.0], 50)[None]
-    together.points = np.zeros((1, 100))
+    apart, together = (
+        concord.problems.tied_mixture(points, agents=1)
+        for points in (np.repeat([-2.0, 2.0], 50), np.zeros(100))
+    )
     assert apart.two_modes and not together.two_modes
     found = made(modes="two")
     assert found.two_modes
@@ -111,38 +112,3 @@ def test_exact_pairs_are_the_same_at_every_call_and_for_every_number_of_agents()
     for again in (one.exact_pairs([30, 30]), five.exact_pairs([30, 30])):
         assert all(np.array_equal(a, b) for a, b in zip(pairs, again, strict=True))
     assert not np.array_equal(pairs[0][0], pairs[0][1])
-
-
-@pytest.mark.parametrize("second_mean", MEANS)
-@pytest.mark.parametrize(("agents", "partition"), [(1, "equal"), (4, UNEVEN), (10, "equal")])
-def test_gradients_are_those_of_the_shares(second_mean, agents, partition) -> None:
-    """Of all points, of chosen agents and of mini-batches, against the sums point by point."""
-    problem, chains = made(second_mean, agents, partition=partition), 3
-    rng = np.random.default_rng(5)
-    x = 3 * rng.standard_normal((chains, agents, 2))
-    x[0] *= 1e3  # on its way to divergence
-    x[1, :, 1] = np.nan  # which no other chain sees
-    tied, s = second_mean == MEANS[0], problem.params.variance
-
-    def slope(theta, points, scale):
-        first, mean = theta[0], theta.sum() if tied else theta[1]
-        odds = ((points - first) ** 2 - (points - mean) ** 2) / (2 * s)
-        share = 1 / (1 + np.exp(-odds))
-        pulls = ((1 - share) * (first - points)).sum(), (share * (mean - points)).sum()
-        likelihood = np.array([pulls[0] + tied * pulls[1], pulls[1]]) * scale / s
-        return likelihood + theta / problem.params.prior_variances / agents
-
-    held = [points[:count] for points, count in zip(problem.points, problem.counts, strict=True)]
-    rows = rng.integers(0, problem.counts[:, None], (chains, agents, 2))
-    chosen = rng.integers(0, agents, (chains, 1))
-    some = np.take_along_axis(x, chosen[..., None], axis=1)
-    with np.errstate(over="ignore"):
-        everyone = problem.gradient(x), problem.batch_gradient(x, rows)
-        few = problem.gradient_of(chosen, some)
-        for c, i in np.ndindex(chains, agents):
-            whole = slope(x[c, i], held[i], 1)
-            batch = slope(x[c, i], held[i][rows[c, i]], problem.counts[i] / 2)
-            np.testing.assert_allclose(everyone[0][c, i], whole, rtol=1e-10, atol=1e-10)
-            np.testing.assert_allclose(everyone[1][c, i], batch, rtol=1e-10, atol=1e-10)
-            if chosen[c, 0] == i:
-                np.testing.assert_allclose(few[c, 0], whole, rtol=1e-10, atol=1e-10)

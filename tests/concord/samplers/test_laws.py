@@ -9,6 +9,7 @@ import itertools
 import numpy as np
 import pytest
 
+from concord.laws.read_off import StepReader
 from concord.networks.construction import network
 from concord.samplers.admm import ADMM
 from concord.samplers.d_mala import DMALA
@@ -18,7 +19,7 @@ from concord.samplers.diging_sgld import DIGingSGLD
 from concord.samplers.extra_sgld import EXTRASGLD
 from concord.samplers.graph_gibbs import GraphGibbs
 from concord.samplers.local_sgld import LocalSGLD
-from steps import NAMES, NETWORKS, Quadratic, Regression, limit, read_off, steps_of
+from steps import NAMES, NETWORKS, Quadratic, Regression, limit, steps_of
 
 CURVATURES = np.array([0.10, 0.20, 0.10, 0.25, 0.15, 0.20])
 SHIFTS = np.array([1, -0.5, 0.3, -0.8, 0.6, -0.6])
@@ -61,7 +62,7 @@ STATIONARY = {
 @pytest.mark.parametrize("name", STATIONARY)
 def test_the_stationary_law_has_the_digits_of_the_table(name):
     sampler, means, variances, average = STATIONARY[name]
-    found = limit(sampler, PROBLEM, RING, 16)
+    found = limit(sampler, PROBLEM, RING)
     digits = 5.1e-5  # half a unit of the last of four digits, and rounding
     np.testing.assert_allclose(found[0].ravel(), means, rtol=0, atol=digits)
     np.testing.assert_allclose(found[1].ravel(), variances, rtol=0, atol=digits)
@@ -83,7 +84,7 @@ def test_with_equal_hessians_averages_have_one_law(h, kind):
     gram, step = 16 * hessian, eta / 16
     cov = np.linalg.inv(gram @ (np.eye(2) - step / 2 * gram))
     for sampler in (DESGLD(eta), EXTRASGLD(eta, h=h), DIGingSGLD(eta)):
-        found = limit(sampler, problem, net, 14)
+        found = limit(sampler, problem, net)
         np.testing.assert_allclose(found[2], problem.posterior.mean, rtol=1e-8)
         np.testing.assert_allclose(found[3], cov, rtol=1e-8)
 
@@ -152,7 +153,7 @@ def test_small_langevin_steps_of_graph_gibbs_have_it_too():
 def test_graph_gibbs_gets_to_the_posterior_as_its_tolerance_falls():
     problem, off = Regression(6, 2), []
     for rho in (2e-3, 1e-3):
-        found = limit(GraphGibbs(rho), problem, network("complete", 6), 24)
+        found = limit(GraphGibbs(rho), problem, network("complete", 6))
         off.append(np.abs(found[3] - problem.posterior.cov).max())
     assert off[0] < 0.05 * problem.posterior.cov.max()
     assert off[1] < 0.6 * off[0]
@@ -160,10 +161,10 @@ def test_graph_gibbs_gets_to_the_posterior_as_its_tolerance_falls():
 
 def test_d_admms_conserves_the_sum_of_its_duals_and_has_the_right_mean():
     problem = Regression(6, 2)
-    update = read_off(ADMM(5.0), problem, RING)
-    sizes = np.sort(np.abs(np.linalg.eigvals(update.matrix)))
+    matrix = StepReader(ADMM(5.0), problem, RING).update().at(0).matrix
+    sizes = np.sort(np.abs(np.linalg.eigvals(matrix)))
     assert np.abs(sizes[-2:] - 1).max() < 1e-9 and sizes[-3] < 1 - 1e-4
-    mean = limit(ADMM(5.0), problem, RING, 14)[0]
+    mean = limit(ADMM(5.0), problem, RING)[0]
     np.testing.assert_allclose(mean, np.tile(problem.posterior.mean, (6, 1)), atol=1e-8)
 
 
@@ -172,7 +173,7 @@ def test_the_average_of_small_steps_of_d_mala_has_half_the_variance_or_all_of_it
     for drift, factor in (("half", 1.0), ("whole", 0.5)):
         off = []
         for epsilon in (0.04, 0.02):
-            found = limit(DMALA(epsilon, drift, "none"), problem, ring, 18)
+            found = limit(DMALA(epsilon, drift, "none"), problem, ring)
             np.testing.assert_allclose(found[2], problem.posterior.mean, rtol=1e-6)
             off.append(np.abs(found[3] - factor * problem.posterior.cov).max())
         assert off[0] < 0.02 * problem.posterior.cov.max()

@@ -225,12 +225,6 @@ def test_pairs_of_data_sets_are_compared_by_their_mean_ratio():
     assert found.ours.startswith(f"mean ratio over 4 data sets {text} (")
 
 
-def test_cells_of_the_arena_have_data_sets_for_chains():
-    cells = [at_end("a", 1.0, 0.85, 1.15)]
-    cells[0].run["arena"] = {"sets": 1000}
-    assert judge(*VALUE, *cells).ours.endswith("about 3000 data sets instead of 1000 would decide")
-
-
 def test_what_many_more_chains_leave_open_is_a_tie():
     close = [at_end("a", 1.0, 0.5, 1.5), at_end("b", 1.001, 0.5, 1.5)]
     assert judge(*ORDER, *close).verdict == TIE
@@ -247,25 +241,6 @@ def test_a_claim_has_the_verdict_of_its_worst_case():
     assert verdicts.count_cases([HOLDS, FAILS, FAILS]) == "fails in 2 of 3 cases"
     assert verdicts.count_cases([HOLDS, TIE]) == "a tie in 1 of 2 cases"
     assert verdicts.count_cases([HOLDS, HOLDS]) == ""
-
-
-def test_a_sentence_says_who_where_and_how_much():
-    runs = [at_end("a", 1.0, topology="ring"), at_end("a", 3.0, topology="complete")]
-    found = judge(*ORDER, *runs, at_end("b", 2.0, topology="no_edges"))
-    assert found.ours == (
-        "exact W2: 3 (a, complete, agent 1) is not below 2 (b, no edges, agent 1)"
-    )
-    early = [curve("a", (3,), (1,), (0,)), curve("b", (3,), (2,), (1,))]
-    assert judge(*SOONER, *early).ours == (
-        "exact W2: within 1 at iteration: a, agent 1 at 1, b, agent 1 at 2"
-    )
-
-
-def test_a_measurement_is_reported_without_a_verdict():
-    found = judge("measurement", {"quantity": A}, *ends((1.0,), (3.0,)))
-    assert found == verdicts.Judgement(
-        "measured", "exact W2: 1 (eta 1, agent 1); 3 (eta 4, agent 1)"
-    )
 
 
 def test_pairs_hold_together_and_say_their_differences():
@@ -294,14 +269,6 @@ def test_an_interval_widens_by_the_trials_behind_it_and_not_by_the_chains():
     ours = judge(*ORDER, at_end("a", 1.0, 0.0, 3.0), few).ours
     assert f"5.0 [{5 - t.ppf(1 - 0.025 / 2, 3) / t.ppf(0.975, 3):.1f}, " in ours
     assert f"1.0 [{1 - t.ppf(1 - 0.025 / 2, 999) / t.ppf(0.975, 999):.1f}, " in ours
-
-
-def test_only_numbers_with_chance_count():
-    a, b = at_end("a", 1.0, 0.0, 3.0), [at_end("b", 5.0, eta=k) for k in range(9)]
-    assert "1.0 [0.0, 3.0] (a, agent 1) is below" in judge(*ORDER, a, *b).ours
-    wide = quantities.widening(2, 1000)
-    two = judge(*ORDER, a, at_end("b", 5.0, 4.0, 6.0)).ours
-    assert f"1.0 [{1 - wide:.1f}, {1 + 2 * wide:.1f}]" in two
 
 
 @pytest.mark.parametrize(
@@ -384,13 +351,6 @@ def test_one_chain_says_nothing_of_the_spread_over_chains():
 def test_axes_that_cannot_be_judged(check, runs, why):
     found = judge(*check, *runs)
     assert found.verdict == NOT_RUN and why in found.ours
-
-
-def test_numbers_are_paired_by_agent_and_iteration_however_the_tables_are_ordered():
-    by_agent = [(k, agent, "w2_exact", 10.0 * agent + k) for agent in (0, 1) for k in (0, 1)]
-    by_iteration = [(k, agent, "w2_exact", 10.0 * agent + k) for k in (0, 1) for agent in (0, 1)]
-    check = ("identity", {"left": A_ALL, "right": B_ALL, "tolerance": 0.0})
-    assert judge(*check, run("a", *by_agent), run("b", *by_iteration)).verdict == HOLDS
 
 
 def table(experiment: str, agents: tuple[Any, ...], iterations: tuple[int, ...] = (10,), **labels):
@@ -553,16 +513,6 @@ def test_what_only_one_side_varies_is_compared_with_all_of_it():
     )
 
 
-def test_sides_that_are_only_partly_alike_are_not_pooled():
-    few, many = grid("a", "ring", de_sgld=(1.0, 1.0)), grid("b", "ring", de_sgld=(2.0, 2.0, 2.0))
-    found = judge(*ORDER, *few, *many)
-    assert found.verdict == NOT_RUN
-    assert found.ours == (
-        "numbers cannot be paired: the first quantity has none of agent 2; choose the same "
-        "agent on both sides, or a single one on one of them"
-    )
-
-
 # Runs whose chains are others on another machine
 
 
@@ -620,20 +570,6 @@ def test_other_chains_decide_alike_as_often_as_is_said(chains, numbers):
     edge = mean[0] + replication_reach(chains, numbers) * half[0]
     alike = (mean[1] + half[1] < edge).all(axis=-1).mean()
     assert alike > 0.9 - 3 * math.sqrt(0.09 / 20_000)
-
-
-@pytest.mark.parametrize("made", [run, amplified])
-@pytest.mark.parametrize("check", [VALUE, ORDER, SPREAD, SAME])
-def test_one_chain_decides_nothing(check, made):
-    """Its numbers have no interval, in metrics.csv neither ends nor trials."""
-    kind, options = check
-    options = {k: {**v, "metric": "w2"} if isinstance(v, dict) else v for k, v in options.items()}
-    runs = [
-        made(name, (10, 0, "w2", value, NAN, NAN, NAN), chains=1, eta=eta)
-        for name, value, eta in (("a", 1.0, 1), ("a", 9.0, 2), ("b", 0.9, 1), ("b", 8.0, 2))
-    ]
-    found = judge(kind, options, *runs)
-    assert found.verdict == (OTHER if made is amplified else TOO_FEW)
 
 
 def test_a_verdict_that_other_chains_could_turn_is_no_change(tmp_path):

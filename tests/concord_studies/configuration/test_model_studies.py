@@ -65,16 +65,6 @@ def test_a_table_makes_the_problem_that_arrays_make(folder) -> None:
     assert made.agents == 3
 
 
-def test_a_table_of_counts_has_exposures(folder) -> None:
-    (folder / "rows.csv").write_text("visits,time\n3,1.0\n5,2.0\n4,0.5\n")
-    problem = TABLE.replace("linear_regression", "gamma_poisson").replace(
-        "target: y", "target: time"
-    )
-    made = run_of(folder, problem).build_problem(Path("resources"))
-    own = concord.problems.gamma_poisson([[3], [5], [4]], [1.0, 2.0, 0.5], agents=1)
-    assert np.allclose(made.reference.mean, own.reference.mean)
-
-
 def test_the_answer_is_given_for_a_table_of_ones_own(folder, capsys) -> None:
     """With mini-batches too, which the same arrays take in Python."""
     run = run_of(folder, TABLE)
@@ -125,24 +115,12 @@ def test_files_that_do_not_fit_are_one_sentence(folder, problem, sentence) -> No
         run_of(folder, problem).build_problem(Path("resources"))
 
 
-def test_entries_that_are_missing_are_refused(folder) -> None:
-    (folder / "rows.csv").write_text("x,y\n1.0,2.0\n,1.0\n3.0,1.0\n")
-    with pytest.raises(ConcordError, match="the column 'x' has entries that are missing"):
-        run_of(folder, TABLE).build_problem(Path("resources"))
-
-
 def test_a_model_without_its_library_is_one_sentence(folder) -> None:
     run = run_of(folder, OWN)
     if importlib.util.find_spec("numpyro") is None:
         assert "NumPyro, which is not installed" in run.unavailable
         with pytest.raises(ConcordError, match="NumPyro, which is not installed"):
             run.build_problem(Path("resources"))
-
-
-def test_posteriors_are_recorded_at_smoke_scale() -> None:
-    config = load_config(changes={"scale": "smoke"})
-    runs = Study(Path("config/studies/posteriordb"), config).runs.values()
-    assert all((run.record.iterations(run.iterations) > run.record.burn_in).any() for run in runs)
 
 
 PYMC = """

@@ -115,7 +115,7 @@ def test_a_study_is_accepted_or_refused_in_one_sentence(document, scale, tmp_pat
         check_study(study)
         for section in ("figures", "tables"):
             for name in study.outputs(section):
-                captions.of(study, section, name)
+                captions.describe_output(study, section, name)
     except ConcordError as error:
         text = str(error)
         assert text.isprintable() and len(text) < 1500, text

@@ -14,7 +14,7 @@ from concord.laws.wasserstein import w2
 from concord_studies.datasets.tables import load_table
 from once import shared
 
-bits = everything.kind("metrics", "coded_bits").bits
+bits = everything.kind("metrics", "coded_bits").bound_bits
 polynomial = everything.kind("problems", "polynomial")
 PAGE = Path(__file__).parents[3] / "docs" / "nine-papers.md"
 TEXT = re.sub(r"\s+", " ", PAGE.read_text())

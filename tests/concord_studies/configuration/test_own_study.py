@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 import by_hand
-from concord import __version__
 from concord_cli.__main__ import main
 from concord_studies import results
 from concord_studies.configuration.init import init
@@ -71,9 +70,3 @@ def test_orphans_are_experiments_that_no_study_has(tmp_path):
     assert found == [
         *("gone/a", "mystudy/figures/old.caption.md", "mystudy/figures/old.yaml", "mystudy/other")
     ]
-
-
-def test_version(capsys):
-    with pytest.raises(SystemExit):
-        main(["--version"])
-    assert capsys.readouterr().out == f"concord {__version__}\n"

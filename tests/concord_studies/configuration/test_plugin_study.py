@@ -16,9 +16,8 @@ from concord_studies import digests
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
-from concord_studies.digests import _state_code as state_code
-from concord_studies.digests import closure, read
-from concord_studies.digests import state_code as stated
+from concord_studies.digests import digest_code as stated
+from concord_studies.digests import import_closure, read
 
 DOC = Path(__file__).parents[3] / "docs" / "your-sampler.md"
 SAMPLER = re.search(r"```python\n(.*?)```", DOC.read_text(), re.S)[1]
@@ -162,20 +161,6 @@ def test_it_is_sampled_measured_and_drawn_with_its_exact_law(study, capsys):
     assert ",w2_exact," in table.read_text()
 
 
-def test_a_changed_plug_in_outdates_its_runs_and_no_others(study):
-    def digests():
-        state_code.cache_clear(), read.cache_clear()  # as in another process
-        _, papers = load_studies(Path("config"))
-        return {run.name: stated(*run.modules) for run in papers["mine"].runs.values()}
-
-    before = digests()
-    path = study / "plugins" / "topologies" / "rails.py"
-    path.write_text(path.read_text() + "\n\nOTHER = 1\n")
-    after = digests()
-    changed = {name for name in before if before[name] != after[name]}
-    assert changed == {name for name in before if "rails" in name} and len(changed) == 2
-
-
 def test_it_is_listed_and_described_and_none_is_executed_for_a_list(study, capsys):
     (study / "plugins" / "topologies" / "rails.py").write_text(
         RAILS + "\nraise SystemExit('executed')\n"
@@ -216,27 +201,6 @@ def test_a_sampler_passes_and_one_with_too_much_noise_fails(study, capsys):
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "sentence"),
-    [
-        ("samplers/mine.py", "def init(:\n", ", line 1: SyntaxError: "),
-        (
-            "problems/mine.py",
-            BOWL.replace("def build", "def make"),
-            ": it lacks build, which a problem defines; add it",
-        ),
-    ],
-)
-def test_what_is_no_kind_is_refused_with_file_and_line_when_it_is_used(
-    study, name, text, sentence, capsys
-):
-    (study / "plugins" / name).write_text(text)
-    assert main(["check", str(study)]) == 0
-    capsys.readouterr()
-    said = refused(capsys, "describe", "mine")
-    assert said.startswith(f"concord: {study / 'plugins' / name}{sentence}") and "\n" not in said
-
-
-@pytest.mark.parametrize(
     ("name", "sentence"),
     [
         ("samplers/de_sgld.py", ": Concord has samplers/de_sgld already; rename the file"),
@@ -264,28 +228,12 @@ def test_files_of_a_study_share_code_which_counts_as_theirs(study, line, name):
     with pytest.raises(ConcordError, match="3 agents make no rails; use an even number"):
         build_graph("rails", 3)
     rails = kinds.location("topologies", "rails")
-    assert str(shared.absolute()) in closure(rails)
+    assert str(shared.absolute()) in import_closure(rails)
     before = stated(rails)
     shared.write_text("ODD = 'make no rails; take one more'\n")
-    for remembered in (read, digests._load_cache, digests._state_code):
+    for remembered in (read, digests._load_cache, digests._digest_code):
         remembered.cache_clear()
     assert stated(rails) != before
-
-
-def test_studies_of_one_name_have_kinds_of_their_own(study, tmp_path):
-    kinds.use(study)
-    assert len(build_graph("rails", 6).edges) == 7
-    other = tmp_path / "elsewhere" / "mine" / "plugins" / "topologies"
-    other.mkdir(parents=True)
-    (other / "rails.py").write_text(
-        RAILS.replace("ladder_graph(agents // 2)", "path_graph(agents)")
-    )
-    kinds.use(tmp_path / "elsewhere" / "mine")
-    assert len(build_graph("rails", 6).edges) == 5
-    kinds.use(study)
-    assert len(build_graph("rails", 6).edges) == 7
-    with pytest.raises(ConcordError, match="topologies/rails already; rename the file"):
-        kinds.use(study, tmp_path / "elsewhere" / "mine")
 
 
 def test_a_kind_that_lies_beside_the_rooms_is_told_its_place(study, capsys):
@@ -309,23 +257,6 @@ def test_a_file_elsewhere_is_not_executed(study, tmp_path, capsys):
         sentence = "it links to what is outside of its study; copy it"
         assert refused(capsys, "check", study) == f"concord: {place}: {sentence}"
         place.unlink()
-
-
-@pytest.mark.parametrize(
-    ("line", "code", "sentence"),
-    [
-        ("exit()", 1, "it ends Python; have it raise a ConcordError in the place of that"),
-        ("raise MemoryError", 1, "there is not enough memory for it; lower chains or record less"),
-        ("raise KeyboardInterrupt", 130, "interrupted"),
-    ],
-)
-def test_a_call_that_ends_everything_has_file_and_line(study, capsys, line, code, sentence):
-    path = study / "plugins" / "topologies" / "rails.py"
-    path.write_text(RAILS.replace("    if agents % 2:", f"    {line}\n    if agents % 2:"))
-    number = path.read_text().splitlines().index(f"    {line}") + 1
-    assert main(["check", str(study)]) == code
-    said = capsys.readouterr().err
-    assert said.startswith(f"concord: {path}, line {number}: {sentence}") and said.count("\n") == 1
 
 
 def test_plug_ins_are_those_of_the_study_alone(study, capsys):
@@ -367,19 +298,5 @@ def test_an_entry_point_is_a_kind_and_its_package_is_its_code(distribution):
     assert "rungs" in kinds.names("topologies")
     assert len(build_graph("rungs", 6).edges) == 7
     assert kinds.origin("topologies", "rungs") == "of-ladders 1.2"
-    files = {Path(f).name for f in closure(kinds.location("topologies", "rungs"))}
+    files = {Path(f).name for f in import_closure(kinds.location("topologies", "rungs"))}
     assert {"rails.py", "words.py"} <= files
-
-
-def test_an_entry_point_that_cannot_be_imported_is_told_and_the_rest_works(distribution, capsys):
-    with pytest.raises(ConcordError) as caught:
-        kinds.find("samplers", "bad", "x")
-    assert str(caught.value) == (
-        f"of-ladders 1.2: {distribution}/ladders/broken.py, line 1: ModuleNotFoundError: No module "
-        "named 'nothing_of_that_name'"
-    )
-    assert main(["list", "samplers"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    (gone,) = [line for line in lines if line.strip().startswith("gone")]
-    assert "cannot be read" in gone and "[of-ladders 1.2]" in gone
-    assert any(line.strip().startswith("de_sgld") for line in lines)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from concord.errors import ConcordError
-from concord_studies.configuration.stated import RESERVED
 from concord_studies.configuration.study import Study
+from concord_studies.configuration.study_files import RESERVED
 from concord_studies.runs.keys import STUDY
 
 ROOT = Path(__file__).parents[3]

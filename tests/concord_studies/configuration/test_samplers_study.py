@@ -8,7 +8,7 @@ from concord.errors import ConcordError
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.schedules import Schedule
 from concord_studies.metrics import stable_step, stationary
-from laws_of_runs import measurement
+from measurements import law_measurement
 from steps import Quadratic
 from variants import problem
 
@@ -21,7 +21,7 @@ def table(family, m) -> dict[str, float]:
 
 def test_steps_are_parts_of_the_largest_and_have_their_own_stationary_law():
     prob = problem(5, 2, points=50)
-    m = measurement(DESGLD(Schedule(1e-3)), prob=prob)
+    m = law_measurement(DESGLD(Schedule(1e-3)), prob=prob)
     rows = table(stationary_steps, m)
     at = [r.iteration for r in stationary_steps.rows(m) if r.metric == "by_step.step_size"]
     assert (
@@ -31,7 +31,7 @@ def test_steps_are_parts_of_the_largest_and_have_their_own_stationary_law():
     assert not any(row.chance for row in found.values())
     largest = table(stable_step, m)["stable.step_size network"].value
     assert found[50, "network", "by_step.step_size"].value == pytest.approx(largest / 2)
-    half = measurement(DESGLD(Schedule(largest / 2)), prob=prob)
+    half = law_measurement(DESGLD(Schedule(largest / 2)), prob=prob)
     expected = table(stationary, half)
     for agent in ("0", "average"):
         for name in ("w2", "bias", "trace"):
@@ -43,6 +43,6 @@ def test_steps_are_parts_of_the_largest_and_have_their_own_stationary_law():
 
 def test_a_sampler_that_no_step_makes_unstable_has_no_steps_to_show():
     flat = Quadratic(np.zeros((5, 1, 1)), np.zeros((5, 1)))
-    still = measurement(DESGLD(Schedule(1.0)), prob=flat)
+    still = law_measurement(DESGLD(Schedule(1.0)), prob=flat)
     with pytest.raises(ConcordError, match=r"^metric stationary_steps needs .*; remove it"):
         list(stationary_steps.rows(still))

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from concord.errors import ConcordError
-from concord_studies.configuration import starts
+from concord_studies.configuration import expansion
 from concord_studies.configuration.checks import check_study
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.project import load_studies
@@ -102,16 +102,6 @@ def test_overrides_change_the_cells_they_match_and_no_others(tmp_path):
     }
 
 
-def test_an_override_leaves_out_cells_which_are_no_runs(tmp_path):
-    change = {
-        "sweep": {"topology": ["ring", "star"], "agents": [4, 5]},
-        "overrides": [{"when": {"topology": "star", "agents": 5}, "set": None}],
-    }
-    names = {run.name for run in load(tmp_path, one=change).runs.values()}
-    cells = "ring+agents=4", "ring+agents=5", "star+agents=4"
-    assert names == {f"topology={cell}" for cell in cells}
-
-
 def test_smoke_scale_shrinks_and_applies_its_own_keys(tmp_path):
     (run,) = load(tmp_path, "smoke", one={"smoke": {"agents": 3}}).runs.values()
     assert (run.chains, run.iterations, run.agents) == (
@@ -143,15 +133,11 @@ def test_selections_choose_by_label_in_the_order_of_the_file(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[1, 2]", "it is not a mapping"),
+        ("[1, 2]", "is not a mapping"),
         ("a: 1\nb: c: d", "line 2 column 5: mapping values are not allowed"),
         ("paper: {title: T, authors: A, year: 2021}", "the key 'experiments' is missing"),
         ("paper: {title: T}\nexperiments: {a: {}}", "paper: the key 'authors' is missing; add it"),
         ("papr: 1", "papr"),
-        (
-            "defaults: {sweep: {}}\npaper: {title: T, authors: A, year: 1}\nexperiments: {a: {}}",
-            "defaults.sweep: it belongs to one experiment; move it there",
-        ),
     ],
 )
 def test_a_file_that_is_no_paper_is_refused(text, message, tmp_path):
@@ -159,12 +145,6 @@ def test_a_file_that_is_no_paper_is_refused(text, message, tmp_path):
     with pytest.raises(ConcordError) as caught:
         Study(folder, CONFIG)
     assert str(caught.value).startswith(f"{folder}") and message in str(caught.value)
-
-
-def test_a_file_is_no_folder(tmp_path):
-    (tmp_path / "x.yaml").write_text("{}")
-    with pytest.raises(ConcordError, match=r"x\.yaml: it is a file; a study is a folder of them"):
-        Study(tmp_path / "x.yaml", CONFIG)
 
 
 def test_sections_may_be_in_several_files_each_in_one(tmp_path):
@@ -193,23 +173,6 @@ def test_sections_may_be_in_several_files_each_in_one(tmp_path):
 def test_wrong_settings_are_refused(changes, message):
     with pytest.raises(ConcordError, match=message):
         load_config(ROOT / "config" / "config.yaml", changes)
-
-
-def test_settings_that_are_not_set_have_the_documented_defaults(tmp_path):
-    path = tmp_path / "config.yaml"
-    path.write_text("")
-    defaults = load_config(path)
-    ours = load_config(ROOT / "config" / "config.yaml")  # which names findings of its papers
-    assert defaults == {**ours, "findings": [], "not_varied": []}
-    path.write_text("smoke: { chains: 2 }\nseed: 7")
-    smoke = {**defaults["smoke"], "chains": 2}
-    assert load_config(path) == {**defaults, "seed": 7, "smoke": smoke}
-
-
-def test_what_the_command_line_calls_true_is_true():
-    path = ROOT / "config" / "config.yaml"
-    assert load_config(path, {"pairs": "true"}) == load_config(path, {"pairs": True})
-    assert load_config(path, {"strict": "false"}) == load_config(path)
 
 
 def test_an_experiment_that_is_not_varied_has_to_exist():
@@ -344,94 +307,10 @@ def test_a_start_is_the_same_number_where_eigenvalues_are_not(tmp_path, monkeypa
     options = {"kind": "harmonic", "start": "1.01 / laplacian_max", "c": 0.1}
     one = {"topology": "ring", "agents": 25}
     found = step_size(tmp_path, one, **options)
-    spectrum = starts.spectrum_of
+    spectrum = expansion.spectrum_of
     monkeypatch.setattr(
-        starts,
+        expansion,
         "spectrum_of",
         lambda graph: {k: v * (1 + 1e-15) for k, v in spectrum(graph).items()},
     )
     assert step_size(tmp_path, one, **options) == found
-
-
-# Claims ------------------------------------------------------------------------------------------
-
-SWEPT = {
-    "metrics": ["w2"],
-    "sweep": {"topology": ["ring", "complete"], "reading": ["published", "released"]},
-}
-FAMILY = {
-    "{topology}_within_{level}": {
-        "for": {
-            "topology": ["ring", "complete"],
-            "level": [
-                {"level": "half", "threshold": 0.5},
-                {"level": 1, "threshold": 1.0},
-            ],
-        },
-        "where": "Fig {level}",
-        "says": "On the {topology} W2 is {threshold}.",
-        "reason": "none",
-        "check": {
-            "kind": "value",
-            "quantity": {"experiment": "one", "metric": "w2", "runs": {"topology": "{topology}"}},
-            "printed": "{threshold}",
-            "tolerance": 0.1,
-        },
-    }
-}
-
-
-FOR = FAMILY["{topology}_within_{level}"]["for"]
-
-
-def test_claims_that_differ_in_a_few_words_are_written_once(tmp_path):
-    study = load(tmp_path, one=SWEPT, claims=FAMILY)
-    claims = study.claims
-    assert list(claims) == [
-        *("ring_within_half", "ring_within_1", "complete_within_half", "complete_within_1")
-    ]
-    claim = claims["complete_within_1"]
-    assert (claim.where, claim.says) == ("Fig 1", "On the complete W2 is 1.")
-    cases = {key[2]: case for key, case in study.cases.items() if key[0] == "complete_within_1"}
-    assert list(cases) == ["published", "released"]
-    assert cases["published"].check.printed == 1.0
-    assert cases["published"].check.quantity.runs == {"topology": "complete"}
-
-
-def test_cases_of_a_sentence_are_one_claim(tmp_path):
-    family = {**FAMILY["{topology}_within_{level}"], "where": "Fig 1", "says": "W2 is small."}
-    del family["for"]
-    study = load(tmp_path, one=SWEPT, claims={"near": {**family, "cases": FOR}})
-    (claim,) = study.claims.values()
-    cases = {label: case for (_, label, _), case in study.cases.items()}
-    assert claim.says == "W2 is small." and list(cases) == [
-        *("topology=ring+level=half", "topology=ring+level=1"),
-        *("topology=complete+level=half", "topology=complete+level=1"),
-    ]
-    assert cases["topology=complete+level=1"].check.printed == 1.0
-
-
-def order(**check):
-    entry = {"where": "w", "says": "{not filled}", "reason": "r"}
-    return {"c": {**entry, "check": {"kind": "order", **check}}}
-
-
-def test_quantities_of_a_check_share_what_is_said_of_both(tmp_path):
-    both = {"experiment": "one", "metric": "w2", "runs": {"reading": "published"}}
-    sides = {"lower": {"runs": {"topology": "ring"}}, "higher": {"runs": {"topology": "complete"}}}
-    study = load(tmp_path, one=SWEPT, claims=order(both=both, **sides))
-    assert study.claims["c"].says == "{not filled}"  # no family, so nothing is a placeholder
-    ((key, case),) = study.cases.items()
-    assert key == ("c", "", "published")
-    for side, topology in ((case.check.lower, "ring"), (case.check.higher, "complete")):
-        assert (side.experiment, side.metric) == ("one", "w2")
-        assert side.runs == {"reading": "published", "topology": topology}
-
-
-def test_what_is_null_is_left_out(tmp_path):
-    both = {"experiment": "one", "metric": "w2"}
-    sides = {"lower": {"runs": {"topology": "ring"}}, "higher": {"runs": {"topology": "complete"}}}
-    claims = order(both=both, **sides)
-    found = list(load(tmp_path, one=SWEPT, claims=claims).cases)
-    claims["c"] |= dict.fromkeys(("for", "cases", "rule", "readings", "figure"))
-    assert list(load(tmp_path, one=SWEPT, claims=claims).cases) == found

@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 import os
 import re
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,14 +14,13 @@ import yaml
 
 from concord.errors import ConcordError
 from concord_studies.datasets import fetch
-from concord_studies.datasets.registry import find, load_registry
+from concord_studies.datasets.registry import load_registry
 
 ROOT = Path(__file__).resolve().parents[3]
 MIRROR = Path(os.environ.get("CONCORD_DATA_MIRROR") or ROOT.parent / "shared" / "data")
 
 BODY = bytes(range(256)) * 1200  # several reads long
 SHA256 = hashlib.sha256(BODY).hexdigest()
-HTML = b"\n<!DOCTYPE html>\n<html><body>We moved.</body></html>"
 
 
 class Host:
@@ -160,20 +158,6 @@ def test_registry_rejects(register, change, words):
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("a9b/a9a", "no data set 'a9b' .* did you mean 'a9a'"),
-        ("a9a", "did you mean 'a9a/a9a'"),
-        ("mnist", "mnist/t10k-images-idx3-ubyte.gz, "),
-        ("magic/magic04.dat", "did you mean 'magic/magic04.data'"),
-    ],
-)
-def test_unknown_names(name, words):
-    with pytest.raises(ConcordError, match=words):
-        find(name)
-
-
 # Hosts -------------------------------------------------------------------------------------------
 
 
@@ -221,15 +205,6 @@ def test_404_everywhere(host, register, target):
     assert nothing(target) and len(host.requests) == 2
 
 
-def test_no_network(register, target):
-    with socket.socket() as free:  # a port where nobody listens
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}/f"
-    message = failure(register(url), target)
-    assert f"{url} failed: " in message
-    assert "into a folder and name that folder" in message
-
-
 # Mirror ------------------------------------------------------------------------------------------
 
 
@@ -251,17 +226,6 @@ def test_mirror_before_hosts(host, register, target, mirror, monkeypatch, by):
     assert target.stat().st_mode & 0o200  # the copy does not inherit the mirror's permissions
 
 
-def test_mirror_without_the_file(host, register, target, mirror):
-    host.answers["/f"] = whole()
-    fetch_it(register("/f"), target, mirror)
-    assert fetched(target)
-    target.unlink()
-    host.answers["/f"] = status(404)
-    message = failure(register("/f"), target, mirror)
-    assert f"{mirror / 'f.bin'} cannot be read (No such file or directory)" in message
-    assert message.endswith(f"into {mirror}")
-
-
 @pytest.mark.parametrize("folder", ["/typo", "~nobody-of-this-name"])
 @pytest.mark.parametrize("by", ["data_mirror", "CONCORD_DATA_MIRROR"])
 def test_missing_mirror_folder(host, register, target, monkeypatch, by, folder):
@@ -280,7 +244,3 @@ def test_a_wrong_copy_gives_way_to_a_good_host(host, register, target, mirror, p
     assert fetched(target)
     wrong = hashlib.sha256(b"x" * len(BODY)).hexdigest()
     assert (f"SHA-256 {wrong} instead of {SHA256}" in caplog.text) == (place == "mirror")
-
-
-def test_a_folder_in_place_is_refused(register, tmp_path):
-    assert "it is no regular file; remove it" in failure(register("/f"), tmp_path)

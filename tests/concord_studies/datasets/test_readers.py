@@ -32,29 +32,7 @@ def test_real_magic():
     assert labels[0] == 1 and labels[-1] == 0
 
 
-def test_breast_cancer():
-    features, labels = readers.breast_cancer()
-    assert features.shape == (569, 30) and features.dtype == np.float64
-    assert np.bincount(labels).tolist() == [212, 357]
-
-
 # Tiny files in the published formats, in place of the registered ones -----------------------------
-
-
-@pytest.fixture
-def tiny(tmp_path, monkeypatch):
-    monkeypatch.setattr(readers, "verify", lambda name, path: path)
-    return tmp_path
-
-
-def test_magic_format(tiny):
-    (tiny / "magic04.data").write_text(
-        "28.7,16.0,2.6,0.39,0.19,27.7,22.0,-8.2,40.0,81.8,g\n"
-        "31.6,11.7,2.5,0.53,0.37,26.2,23.8,-9.9,6.3,205.2,h\n"
-    )
-    features, labels = readers.magic(tiny / "magic04.data")
-    assert labels.tolist() == [1, 0]
-    assert features[1].tolist() == [31.6, 11.7, 2.5, 0.53, 0.37, 26.2, 23.8, -9.9, 6.3, 205.2]
 
 
 @pytest.mark.parametrize("content", [None, b"", b"<html>gone</html>"])
@@ -91,13 +69,3 @@ def test_rows_of_a_table_are_as_long_as_its_header(tmp_path, name, suffix):
     path.write_bytes(gzip.compress(content) if suffix.endswith("gz") else content)
     with pytest.raises(ConcordError, match=words):
         readers.table(path)
-
-
-def test_tables_may_have_blank_lines_and_a_byte_order_mark(tmp_path):
-    path = tmp_path / "rows.csv"
-    path.write_text('\ufeff"x, in m",y\r\n\r\n1,2.5\r\n3,4\r\n\r\n')
-    columns = readers.table(path)
-    assert {name: values.tolist() for name, values in columns.items()} == {
-        "x, in m": [1, 3],
-        "y": [2.5, 4.0],
-    }

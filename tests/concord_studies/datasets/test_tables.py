@@ -1,23 +1,18 @@
 """Tables that are kept with the project, and the points that they give to agents."""
 
-import gzip
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pandas
 import pytest
-import yaml
 
-from concord.errors import ConcordError
 from concord.problems.kinds import linear_regression, logistic_regression
 from concord.sampling.partition import Partition
-from concord_studies.datasets import fetch, tables
+from concord_studies.datasets import fetch
 from concord_studies.datasets.folder import DataFolder
 from concord_studies.datasets.registry import load_registry
 from concord_studies.datasets.tables import load_table
 from concord_studies.problems import gaussian_location
-from processes import python
 
 ROOT = Path(__file__).resolve().parents[3]
 EQUAL = Partition.parse({"kind": "equal"}, "partition")
@@ -35,26 +30,6 @@ def resources(tmp_path_factory):
     return folder
 
 
-def test_a_table_that_has_changed_is_refused(resources, tmp_path):
-    name = "extra2024_cancer"
-    shutil.copytree(resources / name, tmp_path / name)
-    path = tmp_path / name / f"{name}.csv.gz"
-    assert set(load_table(name, tmp_path)) == {"agent", "place"}
-    path.write_bytes(path.read_bytes()[:-1] + b"x")
-    with pytest.raises(ConcordError, match="SHA-256"):
-        load_table(name, tmp_path)
-
-
-@pytest.mark.parametrize("row", ["1", "1,2,3"])
-def test_rows_of_a_registered_table_are_as_long_as_its_header(tmp_path, monkeypatch, row):
-    path = tmp_path / "x" / "x.csv.gz"
-    path.parent.mkdir()
-    path.write_bytes(gzip.compress(f"agent,w2\n0,1\n{row}\n".encode()))
-    monkeypatch.setattr(tables, "verify", lambda name, path: path)  # as registered
-    with pytest.raises(ConcordError, match=r"x\.csv\.gz: line 3 .* has 2 cells: it has [13];"):
-        load_table("x", tmp_path)
-
-
 def test_tables_are_read_as_pandas_reads_them(resources):
     kept = sorted(file.name for file in (ROOT / "config" / "recorded").glob("*.csv.gz"))
     assert len(kept) > 10
@@ -66,23 +41,6 @@ def test_tables_are_read_as_pandas_reads_them(resources):
             number = pandas.api.types.is_numeric_dtype(frame[column])
             np.testing.assert_array_equal(values, frame[column].to_numpy(float if number else str))
             assert values.dtype.kind == ("f" if number else "U")
-
-
-def test_tables_are_read_without_pandas(resources):
-    code = (
-        "import sys; from pathlib import Path; from concord_studies.datasets import tables;"
-        "print(*tables.load_table('fald2023_toy', Path(sys.argv[1])), 'pandas' in sys.modules)"
-    )
-    assert python(code, str(resources)).split()[-1] == "False"
-
-
-def test_a_file_is_kept_or_downloaded_and_not_both(tmp_path):
-    file = {"bytes": 1, "sha256": "0" * 64, "kept": True, "urls": ["https://example.org/x"]}
-    path = tmp_path / "datasets.yaml"
-    about = {"description": "d", "license": "l", "citation": "c", "files": {"x.csv.gz": file}}
-    path.write_text(yaml.safe_dump({"x": about}))
-    with pytest.raises(ConcordError, match="either urls, made or kept"):
-        load_registry(path)
 
 
 @pytest.mark.parametrize("of", ["all", "held"])
@@ -138,17 +96,6 @@ def test_rows_that_nobody_holds_are_for_testing_and_standardize_nothing(resource
     np.testing.assert_array_equal(np.sort(problem.test[1]), np.sort(y[test]))
     alone = logistic_regression.build(params, 1, EQUAL, None, DataFolder(resources))
     assert alone.counts.tolist() == [455]
-
-
-def test_points_of_other_numbers_of_agents_and_partitions_are_refused(resources):
-    params = linear_regression.Params(table="extra2024_linear")
-    with pytest.raises(ConcordError, match="for 20 agents, not 10"):
-        linear_regression.build(params, 10, EQUAL, None, DataFolder(resources))
-    other = Partition.parse({"kind": "consecutive"}, "partition")
-    with pytest.raises(ConcordError, match="says who holds what"):
-        linear_regression.build(params, 20, other, None, DataFolder(resources))
-    with pytest.raises(ConcordError, match="remove points"):
-        linear_regression.check(linear_regression.Params(table="t", points=5), 2)
 
 
 def test_the_notebooks_points_are_those_of_its_law_and_seed(resources):

@@ -63,18 +63,6 @@ def test_a_panel_per_topology_shows_the_table(by_topology):
     ]
 
 
-def test_a_band_and_a_floor(by_topology):
-    figure = draw(by_topology, columns="topology", agents=[1])
-    axes, measured = figure.axes[1], by_topology[1]
-    (band,) = axes.collections
-    corners = band.get_paths()[0].vertices
-    table = series(measured, "w2", 1)
-    assert corners[:, 1].max() == table.hi.max()
-    assert corners[:, 1].min() == table.lo.min()
-    (floor,) = [line for line in axes.lines if line.get_label() == "_floor"]
-    assert list(floor.get_ydata()) == [0.026, 0.026]
-
-
 def test_on_a_log_axis_intervals_are_bars_and_one_that_reaches_zero_an_arrow():
     measured = w2(run(topology="ring"), [0], exact=False, floor=False)
     table = measured.metrics
@@ -108,10 +96,11 @@ def test_muted_lines_share_one_gray_entry():
 
 
 def test_a_panel_may_show_the_end_over_a_number():
+    """A run that diverged has no point; a note on top names it."""
     runs = [
-        w2(run(penalty=p, reading=r), [0], end=0.01 * p)
+        w2(run(penalty=p, reading=r), [0], end=0.01 * p, diverged_at=37 if p == 20 else None)
         for r in ("published", "released")
-        for p in (10, 1, 5)
+        for p in (10, 1, 5, 20)
     ]
     panels = [
         {"select": {"reading": "published"}, "lines": "penalty"},
@@ -120,37 +109,37 @@ def test_a_panel_may_show_the_end_over_a_number():
     figure = draw(runs, agents=[0], y={"scale": "log", "share": "all"}, panels=panels)
     lines = shown(figure.axes[1])
     assert list(lines) == ["equations", "released code"]
-    assert list(lines["released code"].get_xdata()) == [1, 5, 10]
-    ends = [series(runs[i], "w2_exact", 0).value[-1] for i in (4, 5, 3)]
-    np.testing.assert_array_equal(lines["released code"].get_ydata(), ends)
+    assert list(lines["released code"].get_xdata()) == [1, 5, 10, 20]
+    ends = [series(runs[i], "w2_exact", 0).value[-1] for i in (5, 6, 4)]
+    np.testing.assert_array_equal(lines["released code"].get_ydata(), [*ends, np.nan])
     assert figure.axes[1].get_xscale() == "log"
-    assert legend(figure)[-4:-2] == list(lines)
+    assert {*lines} < {*legend(figure)}
+    figure = draw(runs, agents=[0], x={"over": "penalty"}, lines="reading", y={"scale": "log"})
+    assert "penalty 20, released (1000 of 1000 chains" in figure.get_suptitle()
 
 
-def test_estimates_of_one_floor_are_drawn_once():
+@pytest.mark.parametrize(
+    ("metric", "layer", "levels", "entry"),
+    [
+        ("w2_floor", "floor", [0.026, 0.05], "floor of 1000 exact draws"),  # 5 % apart are one
+        ("w2_point", "point", [0.026, 0.0262, 0.05], "a point at the posterior's mean"),
+        ("other", {"floor": "other"}, [0.026], "floor of exact draws"),  # the first run's
+    ],
+)
+def test_floors_and_points_are_level_lines(metric, layer, levels, entry):
     runs = [w2(run(sampler=s), [0]) for s in ("d_ula", "de_sgld", "admm")]
-    for measured, floor in zip(runs, (0.026, 0.0262, 0.05), strict=True):
-        table = measured.metrics
-        table.loc[table["metric"] == "w2_floor", "value"] = floor
-    (axes,) = draw(runs, lines="sampler", agents=[0]).axes
-    floors = [line.get_ydata()[0] for line in axes.lines if line.get_label() == "_floor"]
-    assert floors == [0.026, 0.05]
-
-
-def test_a_point_at_the_mean_is_a_line_where_a_run_has_it(by_topology):
-    for measured, value in zip(by_topology[:2], (0.31, 0.33), strict=True):
-        table = measured.metrics
-        table.loc[table["metric"] == "w2_floor", "metric"] = "w2_point"
-        table.loc[table["metric"] == "w2_point", "value"] = value
-    figure = draw(by_topology, columns="topology", agents=[0])
-    points = [
-        [line.get_ydata()[0] for line in axes.lines if line.get_label() == "_point"]
-        for axes in figure.axes
-    ]
-    assert points == [[0.31], [0.33], []]
-    assert "a point at the posterior's mean" in legend(figure)
-    plain = draw(by_topology, columns="topology", agents=[0], layers=["floor"])
-    assert "a point at the posterior's mean" not in legend(plain)
+    for measured, value in zip(runs, (0.026, 0.0262, 0.05), strict=True):
+        rows = measured.metrics["metric"] == "w2_floor"
+        measured.metrics.loc[rows, ["metric", "value"]] = metric, value
+    figure = draw(runs, lines="sampler", agents=[0], layers=[layer])
+    shown = [line for line in figure.axes[0].lines if line.get_label() in ("_floor", "_point")]
+    assert [line.get_ydata()[0] for line in shown] == levels
+    assert entry in legend(figure)
+    figure = draw(runs, lines="sampler", agents=[0], layers=[layer], y={"limits": [0.1, 1e3]})
+    assert len(figure.axes[0].texts) == 0 and entry not in legend(figure)  # a linear axis
+    log = {"scale": "log", "limits": [0.1, 1e3]}
+    (axes,) = draw(runs, lines="sampler", agents=[0], layers=[layer], y=log).axes
+    assert [text.get_text()[-5:] for text in axes.texts] == [f" {v:.2g}"[-5:] for v in levels]
 
 
 def test_panels_of_different_kinds():
@@ -257,25 +246,6 @@ def test_a_diverged_run_stops_at_a_cross(scale):
     assert axes.get_xlim()[1] > 150
 
 
-def test_the_note_of_a_cross_inside_the_panel_points_to_it():
-    diverged = w2({**run(topology="ring"), "chains": 1}, [0], diverged_at=37)
-    (axes,) = draw([diverged], agents=[0], y={"limits": [0.01, 1e9]}).axes
-    (cross,) = [line for line in axes.lines if line.get_label().startswith("_diverged")]
-    (note,) = [text for text in axes.texts if "diverged" in text.get_text()]
-    assert note.get_text() == "diverged at $k$ = 37"
-    assert note.xycoords == "data" and note.xy == tuple(cross.get_xydata()[0])
-
-
-def test_the_legend_has_the_pattern_of_the_only_agent(by_topology):
-    (handle, *_) = draw(by_topology, lines="topology", agents=["average"]).legends[0].legend_handles
-    assert handle.get_linestyle() == "--"
-
-
-def test_a_run_that_diverges_at_once_is_drawn():
-    (axes,) = draw([w2(run(topology="ring"), [0], diverged_at=0)], agents=[0]).axes
-    assert any(line.get_label().startswith("_diverged") for line in axes.lines)
-
-
 def sending(measured: Measured, each: float, price: str = "unicast_bytes") -> Measured:
     """The run, whose network pays so much per iteration, bytes or else."""
     k = np.arange(151)
@@ -308,23 +278,15 @@ def test_x_may_count_what_is_sent(xscale):
     assert band.min() == 100 * (not free)
 
 
-def test_missing_metric_names_figure_run_metric_and_remedy():
-    measured = w2(run("linear", topology="ring"), [0])
-    measured.metrics.loc[measured.metrics["metric"] == "w2", "metric"] = "other"
-    with pytest.raises(ConcordError) as caught:
-        draw([measured], agents=[0])
-    assert str(caught.value) == (
-        "figure curves: run linear/topology=ring has no metric 'w2'; "
-        "add 'w2' to the metrics of experiment 'linear'"
-    )
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (
+            {"metric": "other", "columns": "topology"},
+            "has no metric 'other'; add 'other' to the metrics of experiment",
+        ),
         ({"agents": [0], "lines": "sampler"}, "would both be line sampler = de_sgld"),
         ({"agents": ["mean"], "columns": "topology"}, "agents 0, 1, average, not for 'mean'"),
-        ({"columns": "topology", "y": {"limits": [1, 0]}}, "not in order"),
         ({"columns": "topology", "panels": [{"title": "a"}]}, "keep one of them"),
         (
             {
@@ -342,11 +304,6 @@ def test_mistakes_are_told(by_topology, options, message):
     with pytest.raises(ConcordError, match=message) as caught:
         draw(by_topology, **options)
     assert str(caught.value).startswith("figure curves: ")
-
-
-def test_no_runs_is_told():
-    with pytest.raises(ConcordError, match="no runs to draw"):
-        draw([])
 
 
 def trained(training: str, scale: float, agents=("0", "network")) -> Measured:
@@ -457,17 +414,6 @@ def test_accuracies_may_be_shown_as_errors_or_in_percent():
     assert shown(axes)["D-ULA, agent 1"].get_ydata() == pytest.approx(100 * mean)
 
 
-def test_a_floor_far_below_is_an_arrow_with_its_number():
-    measured = w2(run(), [0])
-    table = measured.metrics
-    table.loc[table["metric"] == "w2_floor", "value"] = 0.0004
-    figure = draw([measured], y={"scale": "log"})
-    (axes,) = figure.axes
-    assert axes.get_ylim()[0] > 0.01
-    assert [text.get_text() for text in axes.texts] == ["floor 0.0004"]
-    assert not any("floor" in text for text in legend(figure))
-
-
 def test_printed_numbers_are_lines_that_leave_the_right_edge():
     figure = draw([w2(run(), [0])], printed=[0.25, 99])
     (axes,) = figure.axes
@@ -501,34 +447,6 @@ def test_names_may_stand_at_the_ends_of_lines():
     texts = [text for text in figure.axes[0].texts if text.get_text() in ("D-ULA", "ADMM")]
     heights = sorted(text.get_position()[1] for text in texts)
     assert len(heights) == 2 and heights[1] - heights[0] > 0.05 and not figure.legends
-
-
-def test_over_a_label_a_run_that_diverged_has_no_point_and_is_named_on_top():
-    runs = [w2(run(penalty=p), [0], end=0.01 * p) for p in (1, 5)]
-    runs.append(w2(run(penalty=10), [0], diverged_at=37))
-    figure = draw(runs, x={"over": "penalty"}, lines="sampler", agents=[0], y={"scale": "log"})
-    (line,) = shown(figure.axes[0]).values()
-    assert list(line.get_xdata()) == [1, 5, 10] and np.isnan(line.get_ydata()[-1])
-    assert "penalty 10 (1000 of 1000 chains" in figure.get_suptitle()
-
-
-def test_a_floor_that_is_named_is_the_first_runs_and_tells_no_number_of_draws():
-    runs = [w2(run(sampler=s), [0]) for s in ("d_ula", "admm")]
-    for measured, floor in zip(runs, (0.02, 0.05), strict=True):
-        table = measured.metrics
-        table.loc[table["metric"] == "w2_floor", "metric"] = "other"
-        table.loc[table["metric"] == "other", "value"] = floor
-    figure = draw(runs, lines="sampler", agents=[0], layers=[{"floor": "other"}])
-    floors = [line for line in figure.axes[0].lines if line.get_label() == "_floor"]
-    assert [line.get_ydata()[0] for line in floors] == [0.02]
-    assert "floor of exact draws" in legend(figure)
-
-
-def test_values_below_zero_are_seen():
-    measured = w2(run(), [0], floor=False, exact=False)
-    measured.metrics[["value", "lo", "hi"]] -= 5
-    (axes,) = draw([measured], agents=[0]).axes
-    assert axes.get_ylim()[0] < measured.metrics["value"].min()
 
 
 def test_what_is_read_is_what_is_drawn():

@@ -34,9 +34,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "cells": {"metric": "confusion_digits", "panels": PANELS},
     "networks": {},
     "posterior": {"networks": "case", "agents": [0]},
-    "prediction_densities": {"sets": {"digits": "A set"}, "panels": PANELS},
+    "prediction_densities": {"sets": {"digits": "A set"}, "panels": PANELS, "ylim": [0.1, 100]},
     "stationary_covariance": {"lines": "case"},
-    "timeline": {"agents": [0, 1], "columns": "case"},
+    "timeline": {"agents": [0, 1], "rows": "case"},
 }
 
 

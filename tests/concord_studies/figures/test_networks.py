@@ -67,7 +67,7 @@ def test_sizes_are_named_when_they_differ():
     ],
 )
 def test_agents_stand_apart_and_within_the_panel(kind, agents, options):
-    at = networks.positions(build_graph(kind, agents, **options))
+    at = networks.place_agents(build_graph(kind, agents, **options))
     assert at.shape == (agents, 2)
     assert np.abs(at).max() <= 1 + 1e-12
     distance = np.linalg.norm(at[:, None] - at, axis=2) + 2 * np.eye(agents)
@@ -75,21 +75,9 @@ def test_agents_stand_apart_and_within_the_panel(kind, agents, options):
     assert len(draw([graph(kind, agents, **options)]).axes) == 1
 
 
-def test_a_grid_stands_as_a_grid():
-    at = networks.positions(build_graph("grid", 6, rows=2))
-    np.testing.assert_allclose(at[:3, 0], at[3:, 0], atol=1e-12)
-    np.testing.assert_allclose(at[0, 1], at[:3, 1], atol=1e-12)
-    assert at[0, 1] > at[3, 1]
-
-
-def test_springs_are_placed_the_same_every_time():
-    graph_ = build_graph("erdos_renyi", 9, probability=0.3)
-    np.testing.assert_array_equal(networks.positions(graph_), networks.positions(graph_))
-
-
 def test_edges_with_a_direction_are_arrows_to_who_hears():
     (axes,) = draw([graph("directed_ring", 6, every=2)]).axes
-    at = networks.positions(build_graph("directed_ring", 6, every=2))
+    at = networks.place_agents(build_graph("directed_ring", 6, every=2))
     arrows = [patch for patch in axes.patches if patch.get_arrowstyle().arrow == "-|>"]
     ends = {tuple(tuple(np.round(p, 9)) for p in arrow._posA_posB) for arrow in arrows}
     wanted = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (0, 3), (2, 5), (4, 1)]

@@ -107,7 +107,7 @@ def test_the_most_mass_outside_is_that_of_all_networks():
 
 def test_contours_hold_the_stated_mass():
     mass = np.array([[0.4, 0.1], [0.3, 0.2]])
-    assert posterior.mass_levels(mass, (0.5, 0.8)) == [0.2, 0.3]
+    assert posterior.find_mass_levels(mass, (0.5, 0.8)) == [0.2, 0.3]
 
 
 def test_draws_outside_the_panel_are_counted():

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from concord.errors import ConcordError
 from concord.options import build
 from concord_studies import digests, provenance, results
-from concord_studies.figures import _axes, _panels, curves, style
+from concord_studies.figures import _axes, curves, style
 from made_up_runs import run, w2
 from processes import SOURCE, python
 
@@ -156,14 +156,6 @@ def test_settings_of_the_process_are_left_alone(tmp_path):
     assert dict(matplotlib.rcParams) == before
 
 
-def test_looks_are_fixed_by_value():
-    alone = style.looks("topology", ["ring"])
-    among = style.looks("topology", ["complete", "ring", "no_edges"])
-    assert among[1] == alone[0]
-    assert style.looks("agent", [3])[0] == style.looks("agent", [0, 3])[1]
-    assert style.looks("agent", ["average"])[0].color == style.BLACK
-
-
 def test_more_values_than_colors_still_differ():
     assert len(set(style.looks("agent", list(range(20))))) == 20
     assert len(set(style.looks("initial", [f"law {i}" for i in range(20)]))) == 20
@@ -173,19 +165,6 @@ def test_numbers_run_from_dark_to_light_in_their_order():
     looks = style.looks("sampler.rho", [10, 1, 1000, 100])
     light = [sum(to_rgb(look.color)) for look in looks]
     assert light[1] < light[0] < light[3] < light[2]
-
-
-@pytest.mark.parametrize(
-    ("panels", "across", "rows"),
-    [
-        *((0, None, []), (3, None, [0, 0, 0]), (4, None, [0, 0, 1, 1]), (5, None, [0, 0, 0, 1, 1])),
-        *((7, None, [0, 0, 0, 0, 1, 1, 1]), (11, 4, [0] * 4 + [1] * 4 + [2] * 3)),
-    ],
-)
-def test_rows_of_panels_are_filled_from_the_top(panels, across, rows):
-    cells = _panels.arrange_panels([("", [])] * panels, across)
-    assert [cell.row for cell in cells] == rows
-    assert [cell.column for cell in cells] == [rows[:i].count(row) for i, row in enumerate(rows)]
 
 
 def test_names_can_be_given():
@@ -225,16 +204,6 @@ def test_a_log_axis_has_three_labels_and_one_near_the_end_of_the_curve(limits, e
     _axes.label_log_axis(axes.yaxis, end)
     labels = [label.get_text() for label in axes.get_yticklabels()]
     assert len(labels) >= 3 and labels == texts
-
-
-def test_names_at_the_ends_of_lines_do_not_overlap():
-    axes = Figure(dpi=100).subplots()
-    axes.set_ylim(0, 1)
-    _axes.label_ends(
-        axes, [(name, "k", y) for name, y in zip("abcd", (0.5, 0.5, 0.51, 0.9), strict=True)]
-    )
-    places = [text.get_position()[1] * axes.bbox.height for text in axes.texts]
-    assert np.diff(places).min() > 0.99 * style.SMALL * 1.25 * 100 / 72
 
 
 def test_reading_an_experiment_keeps_agents_as_text(tmp_path):

@@ -32,7 +32,9 @@ ELSEWHERE = {
     "gossip_theorems": r"gossip\.threshold.*|gossip_(consensus|kl|kl_most|kl_bound|excess|bias.*)",
     "sinkhorn": r".*_set_.*",
     "stable_step": r".*\.fusion",
-    "theorem2": r"theorem2\.(r|D|C1|C1_bar|lemma7_factor|E\|x0 - .*|E\|xbar0 .*|\|grad .*)",
+    "theorem3": "theorem3_.*|posterior_covariance_max",
+    "theorems": r"theorem2\.(r|D|C1|C1_bar|lemma7_factor|E\|x0 - .*|E\|xbar0 .*|\|grad .*)"
+    "|theorem10.*|lemma12.*",
     "predictions": r".*_(mnist|svhn).*",
     "constraint": "envelope_w2",
     "tempered_distance": "law_tempered_w1.*|law_power",

@@ -7,13 +7,13 @@ from concord.laws.law import exact_law
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.schedules import Schedule
 from concord_studies.metrics import exact_moments
-from laws_of_runs import measurement
+from measurements import law_measurement
 from variants import problem
 
 
 def test_exact_moments_are_those_of_the_law():
     prob = problem(5, 2, points=50)
-    m = measurement(DESGLD(Schedule(1e-3)), prob=prob)
+    m = law_measurement(DESGLD(Schedule(1e-3)), prob=prob)
     m.trace.draw = np.array([0, 4, 10])
     law = exact_law(m)
     found = {(r.iteration, r.agent, r.metric): r.value for r in exact_moments.rows(m)}
@@ -28,6 +28,6 @@ def test_exact_moments_are_those_of_the_law():
 
 
 def test_exact_moments_of_a_law_that_is_no_number_any_more_are_infinite():
-    m = measurement(DESGLD(Schedule(1e30)), iterations=40)
+    m = law_measurement(DESGLD(Schedule(1e30)), iterations=40)
     m.trace.draw = np.array([40])
     assert all(row.value == np.inf for row in exact_moments.rows(m))

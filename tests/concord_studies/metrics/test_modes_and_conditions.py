@@ -9,7 +9,7 @@ from scipy.stats import norm
 from concord.errors import ConcordError
 from concord.laws.quadrature import from_log_density
 from concord_studies.metrics import condition1, posterior_draws, posterior_modes
-from two_modes import measured, table, two_modes
+from measurements import array_measurement, intervals, two_modes
 
 
 def test_shares_of_modes_and_their_places():
@@ -19,9 +19,9 @@ def test_shares_of_modes_and_their_places():
     x[..., 1] = 1.0
     x[0, 7:, 0, 1] = -1.0  # 4 of the 10 draws beyond burn-in, one crossing
     x[1, 1::2, 0, 1] = -1.0  # 5 of 10, nine crossings
-    found = table(
+    found = intervals(
         posterior_modes.rows(
-            measured({"x": x}, draw, SimpleNamespace(reference=two_modes()), (0, 3))
+            array_measurement({"x": x}, draw, SimpleNamespace(reference=two_modes()), (0, 3))
         )
     )
     assert found[100, "0", "modes_share"][0] == pytest.approx(0.45)
@@ -36,15 +36,15 @@ def test_shares_of_modes_and_their_places():
 def test_draws_for_pictures_are_the_first_chains():
     draw = np.arange(0, 21)
     x = np.random.default_rng(5).standard_normal((2, 21, 2, 2))
-    found = table(posterior_draws.rows(measured({"x": x}, draw, agents=(1, 4))))
+    found = intervals(posterior_draws.rows(array_measurement({"x": x}, draw, agents=(1, 4))))
     assert found[20, "4", "draw_1"][0] == x[0, 20, 1, 1]
     assert min(k for k, _, _ in found) == 2 and len(found) == 19 * 2 * 2
     with pytest.raises(ConcordError, match="two parameters, not 3"):
-        list(posterior_draws.rows(measured({"x": np.zeros((1, 21, 2, 3))}, draw)))
+        list(posterior_draws.rows(array_measurement({"x": np.zeros((1, 21, 2, 3))}, draw)))
 
 
 def test_the_papers_own_parameters_break_its_conditions():
-    found = table(condition1.rows(measured({}, np.array([0, 10]))))
+    found = intervals(condition1.rows(array_measurement({}, np.array([0, 10]))))
     holds = {name.removeprefix("condition1."): row[0] for (_, _, name), row in found.items()}
     assert holds["delta_2 - delta_1 > 1/2"] == 0
     assert holds["delta_2 < 1"] == 1
@@ -63,9 +63,9 @@ def test_the_exact_share_divides_the_cell_that_zero_cuts():
     )
     x = np.zeros((2, 11, 1, 2))
     rows = posterior_modes.rows(
-        measured({"x": x}, np.arange(0, 101, 10), SimpleNamespace(reference=law))
+        array_measurement({"x": x}, np.arange(0, 101, 10), SimpleNamespace(reference=law))
     )
-    share = table(rows)[100, "network", "modes_share_exact"][0]
+    share = intervals(rows)[100, "network", "modes_share_exact"][0]
     # Linear within a cell: h^2 max|f'| / 8 off at most; a whole cell is 0.08 to 0.16 of the mass.
     assert share == pytest.approx(norm.cdf(-0.1), abs=law.steps[1] ** 2 * 0.242 / 8)
     whole = law.mass[:, law.centers[1] < 0].sum()

@@ -28,12 +28,12 @@ READINGS = {"corrected": "as meant", "published": "as printed"}
 def described(runs, title="Title", caption="", assumptions=None, metrics=(), titles=None, **entry):
     output = Output("figure", title, ("one",), caption, **entry)
     stated = {name: Assumption(**one) for name, one in (assumptions or ASSUMPTIONS).items()}
-    return captions.describe(output, runs, stated, READINGS, metrics, titles)
+    return captions.compose(output, runs, stated, READINGS, metrics, titles)
 
 
 def of(key, section, name):
     study = Study(CONFIG / "papers" / key, load_config(CONFIG / "config.yaml"))
-    return captions.of(study, section, name)
+    return captions.describe_output(study, section, name)
 
 
 def run(experiment="linear", step_size=0.005, topology="ring", **changes):
@@ -92,18 +92,15 @@ def test_a_sampler_has_its_own_name_whatever_else_is_named():
     assert [name for name, _ in part["samplers"]] == ["DE-SGLD, adapt first"]
 
 
-@pytest.mark.parametrize(
-    ("name", "samplers"),
-    [
-        ("fig3", ["D-ADMMS, published", "D-ADMMS, released"]),
-        ("fig4", ["D-ADMMS, published", "D-ADMMS, released"]),
-        ("fig5", ["D-ADMMS, published", "D-ADMMS, released"]),
-        ("fig6", ["D-ADMMS", "ADMM", "D-SGLD", "D-SGHMC", "D-ULA"]),
-    ],
-)
-def test_a_sampler_has_the_papers_name_where_no_label_tells_it(name, samplers):
-    (part,) = of("tzikas2024", "figures", name)["experiments"]
-    assert [sampler for sampler, _ in part["samplers"]] == samplers
+def test_a_sampler_has_the_papers_name_where_no_label_tells_it():
+    (one,) = of("tzikas2024", "figures", "fig3")["experiments"]
+    assert [sampler for sampler, _ in one["samplers"]] == [
+        "D-ADMMS, published",
+        "D-ADMMS, released",
+    ]
+    (five,) = of("tzikas2024", "figures", "fig6")["experiments"]
+    names = ["D-ADMMS", "ADMM", "D-SGLD", "D-SGHMC", "D-ULA"]
+    assert [sampler for sampler, _ in five["samplers"]] == names
 
 
 def test_only_assumptions_that_runs_rest_on_are_shown_with_reasons():
@@ -177,16 +174,6 @@ def test_what_is_beyond_five_sentences_is_folded():
     assert captions.first_sentence(described([run()], "Networks")) == ""
 
 
-@pytest.mark.parametrize("path", [*PAPERS, CONFIG / "studies/arena"], ids=lambda path: path.stem)
-def test_no_caption_of_papers_and_arena_is_longer_than_five_sentences(path):
-    paper = Study(path, load_config(CONFIG / "config.yaml"))
-    for section in ("figures", "tables"):
-        for name in paper.outputs(section):
-            text = "\n".join(captions.above(captions.of(paper, section, name), lambda text: text))
-            texts = [part.partition(":* ")[2] or part for part in text.split("\n\n")]
-            assert sum(len(sentences(part)) for part in texts if part.strip()) <= 5, name
-
-
 def shown(parts):
     """Return what the report shows of a caption; docutils' warnings are errors."""
     environment = jinja2.Environment(
@@ -217,11 +204,14 @@ def test_the_template_of_the_report_shows_every_part():
 
 
 @pytest.mark.parametrize("path", [*PAPERS, CONFIG / "studies/arena"], ids=lambda path: path.stem)
-def test_the_report_shows_every_caption_of_papers_and_arena(path):
+def test_every_caption_has_five_sentences_above_its_fold_and_all_of_it_in_the_report(path):
     paper = Study(path, load_config(CONFIG / "config.yaml"))
     for section in ("figures", "tables"):
         for name in paper.outputs(section):
-            parts = captions.of(paper, section, name)
+            parts = captions.describe_output(paper, section, name)
+            paragraphs = "\n".join(captions.lines_above_fold(parts, str)).split("\n\n")
+            texts = [part.partition(":* ")[2] or part for part in paragraphs if part.strip()]
+            assert sum(len(sentences(part)) for part in texts) <= captions.SENTENCES, name
             text = shown(parts)
             assert text.startswith(f"{sentence(parts['title'])} {parts['caption']}".strip())
             for item in everything({**parts, "scale": ""}):
@@ -245,7 +235,7 @@ def test_readings_of_a_sampler_are_told_in_the_same_order_in_every_process():
         "from concord_studies.configuration.study import Study; "
         "from concord_studies.pages import captions; "
         f"p = Study(Path({str(paper)!r}), load_config(Path({str(file)!r}), {settings!r})); "
-        "print(json.dumps(captions.of(p, 'tables', 'floors'), default=str))"
+        "print(json.dumps(captions.describe_output(p, 'tables', 'floors'), default=str))"
     )
     # Seeds which order such sets in two ways.
     assert len({python(code, PYTHONHASHSEED=seed) for seed in ("1", "5")}) == 1

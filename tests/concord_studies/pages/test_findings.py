@@ -65,10 +65,10 @@ def test_failing_and_open_claims_of_papers_say_why():
     committed = ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml")
     _, studies = load_studies(ROOT / "config", checked=True)
     silent = [
-        f"{one.row['paper']}.{one.row['claim']}"
+        f"{one.first_row['paper']}.{one.first_row['claim']}"
         for one in findings.sentences(committed)
-        if one.part in ("fails", "open") and studies[one.row["paper"]].printed
-        if not studies[one.row["paper"]].claims[one.row["claim"]].because
+        if one.part in ("fails", "open") and studies[one.first_row["paper"]].printed
+        if not studies[one.first_row["paper"]].claims[one.first_row["claim"]].because
     ]
     assert silent == []
 
@@ -79,8 +79,8 @@ def test_the_page_of_papers_shows_the_committed_verdicts():
     committed = ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml")
     _, studies = load_studies(ROOT / "config", checked=True)
     for one in findings.sentences(committed):
-        paper = one.row["paper"]
+        paper = one.first_row["paper"]
         if f"<!-- findings of {paper} -->" in text and one.part != "neither":
-            says = studies[paper].claims[one.row["claim"]].says
+            says = studies[paper].claims[one.first_row["claim"]].says
             line = findings.markdown(f"{says}") + f" **{findings.markdown(one.verdict)}.**"
-            assert line in text, (paper, one.row["claim"])
+            assert line in text, (paper, one.first_row["claim"])

@@ -38,12 +38,12 @@ def resources(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", list(posteriors().POSTERIORS))
+@pytest.mark.parametrize("name", list(posteriors().ROWS))
 def test_posteriordb_is_transcribed_right(resources, name) -> None:
     """A wrong transcription is refused: the mean score over reference draws is zero."""
     module = posteriors()
     params = module.Params(posterior=name)
-    made = module.made(params, 8, resources, coordinates="unconstrained")
+    made = module.split(params, 8, resources, coordinates="unconstrained")
     assert made.reference.draws == 10_000
 
 
@@ -58,7 +58,7 @@ from concord import kinds
 kinds.use(Path("config/studies/posteriordb"))
 posterior = kinds.find("problems", "posterior")
 given = posterior.Params(posterior="gp_pois_regr"), 8, Path({str(resources)!r})
-made = posterior.made(*given, coordinates=(np.zeros(13), 0.3 * np.eye(13)))
+made = posterior.split(*given, coordinates=(np.zeros(13), 0.3 * np.eye(13)))
 x = np.random.default_rng(0).standard_normal((50, 8, 13))
 made.minimize(1.7 * x, np.full(8, 1.7), x)
 """
@@ -66,9 +66,9 @@ made.minimize(1.7 * x, np.full(8, 1.7), x)
 
 
 def test_a_wrong_transcription_is_refused(resources, monkeypatch) -> None:
-    module = posteriors()
-    right = module.POSTERIORS["kidiq"]
-    wrong = right._replace(model=module.flat_regression)  # flat on sigma, and not half-Cauchy
-    monkeypatch.setitem(module.POSTERIORS, "kidiq", wrong)
+    module, models = posteriors(), everything.shared("posteriordb", "models")
+    right = models.POSTERIORS["kidiq"]
+    wrong = right._replace(model=models.flat_regression)  # flat on sigma, and not half-Cauchy
+    monkeypatch.setitem(models.POSTERIORS, "kidiq", wrong)
     with pytest.raises(ConcordError, match="not draws of the model's posterior"):
-        module.made(module.Params(posterior="kidiq"), 8, resources, coordinates="unconstrained")
+        module.split(module.Params(posterior="kidiq"), 8, resources, coordinates="unconstrained")

@@ -5,8 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from concord.errors import ConcordError
-from concord.networks.network import Network
 from concord_studies import metrics
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
@@ -62,29 +60,6 @@ def test_blocks_of_chains_do_not_depend_on_each_other(plain):
     assert np.array_equal(whole["unicasts"], sampled(plain)["unicasts"])  # what is lost is paid
 
 
-def test_samplers_of_a_problem_meet_the_same_faults(plain, monkeypatch):
-    met = []
-    begin = Network.begin
-
-    def noting(self, k):
-        begin(self, k)
-        met[-1].append(self.traffic.arrived.copy())
-
-    monkeypatch.setattr(Network, "begin", noting)
-    for sampler in (
-        plain.document["sampler"],
-        {"kind": "d_ula", "step_size": 0.001, "fusion": 0.1},
-        {"kind": "admm", "penalty": 1.0},
-    ):
-        met.append([])
-        sampled(lossy(plain, {**LOSS, "on_loss": "reuse_last"}, sampler=sampler))
-    assert len(met[0]) == 3 * 5  # blocks, iterations
-    for masks in met[1:]:
-        for one, other in zip(met[0], masks, strict=True):
-            np.testing.assert_array_equal(one, other)
-    assert not np.array_equal(met[0][0], met[0][5])  # a stream for each block
-
-
 def measured(run, families):
     problem = run.build_problem(Path("unused"))
     return metrics.measure(families, measurement(run, problem, sample(run, problem)))
@@ -99,8 +74,3 @@ def test_the_exact_distance_is_that_of_the_law_under_faults(plain):
     assert not exact[2]  # bursts have no law
     complete = lossy(plain, topology={"kind": "complete"}, agents=20, chains=2)
     assert not [row for row in measured(complete, ["w2"]) if row.metric == "w2_exact"]  # too large
-
-
-def test_theorems_are_of_networks_where_all_arrives(plain):
-    with pytest.raises(ConcordError, match=r"stationary needs a network on which every vector arr"):
-        measured(lossy(plain), ["stationary"])

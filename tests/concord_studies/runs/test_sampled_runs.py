@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from concord import fast
-from concord_studies.digests import closure
+from concord_studies.digests import import_closure
 from concord_studies.runs.run import Run
 from concord_studies.runs.sample import sample
 
@@ -50,7 +50,7 @@ def test_the_pipeline_asks_for_compiled_steps_of_long_runs_alone(monkeypatch) ->
 def test_a_run_is_not_made_of_samplers_and_problems_of_other_runs() -> None:
     run = Run.from_document({**RUN, "sampler": {"kind": "c_ula", "step_size": 1e-3}}, "run.yaml")
     assert not any(
-        "gossip_ula" in file for file in closure("concord_studies.runs.sample", *run.modules)
+        "gossip_ula" in file for file in import_closure("concord_studies.runs.sample", *run.modules)
     )
 
 

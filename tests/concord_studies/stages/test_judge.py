@@ -11,7 +11,6 @@ import yaml
 from msgspec.structs import asdict
 
 import by_hand
-import everything
 from concord.errors import ConcordError
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
@@ -24,7 +23,7 @@ from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
 from concord_studies.markup import table_of
 from concord_studies.provenance import write_provenance
-from concord_studies.runs.run import ChosenProblem, Run
+from concord_studies.runs.run import Run
 from concord_studies.stages import judge
 from concord_studies.stages.expect import expect, replace_parts
 
@@ -192,49 +191,7 @@ def test_verdicts_that_were_edited_are_not_joined(tmp_path):
         judge.ledger([path], [tmp_path / "ledger.csv"], tmp_path / "none.yaml")
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (
-            {"kind": "sparse_logistic", "train_rows": 9},
-            "it reads a9a, which snakemake everything downloads",
-        ),
-        ({"kind": "lenet"}, "PyTorch"),
-    ],
-)
-def test_what_a_run_lacks(made, options, words, monkeypatch):
-    monkeypatch.setattr(everything.kind("problems", "lenet"), "find_spec", lambda name: None)
-    run = next(iter(made[0].runs.values()))
-    problem = ChosenProblem.parse(options, "problem")
-    found = judge.explain_missing(
-        replace(run, paper="p", experiment="e", name="r", problem=problem)
-    )
-    assert found.startswith("p/e/r was not run: ") and words in found
-
-
 # Pages
-
-
-def test_table_and_page(made, tmp_path):
-    paper, results = made
-    table, page = (tmp_path / f"claims.{kind}" for kind in ("csv", "md"))
-    judge.judge(paper, results, [table, page])
-    rows = list(csv.DictReader(table.open()))
-    assert [row["claim"] for row in rows] == ["ring_nearer", "law"]
-    assert rows[0]["assumptions"] == "start, alone" and rows[0]["scale"] == "paper"
-    text = page.read_text()
-    for words in (
-        "# A paper",
-        r"nearer \| than alone",
-        "[ends](tables/ends.md)",
-        "- *corrected*: what the text says is meant, where print is inconsistent\n",
-        r"| start | x^(0) = 0 | none \| at all |",
-        "| alone | 7 | not stated |",
-        "## Released code\n\nnone was found",
-        "| sign | equation (1) | minus is meant |",
-        "| order | at once | one by one | ring_nearer: holds (corrected) |",
-    ):
-        assert words in text
 
 
 def test_no_text_is_a_formula_and_all_read_back(tmp_path):

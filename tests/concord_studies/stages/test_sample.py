@@ -15,7 +15,7 @@ import everything
 from concord import kinds, streams
 from concord.streams import CHAINS_PER_BLOCK
 from concord_studies.configuration.project import load_studies
-from concord_studies.experiment import Experiment, blocks, part_of
+from concord_studies.experiment import Experiment, blocks, blocks_of_part
 from concord_studies.runs.run import Run
 from concord_studies.runs.sample import sample
 
@@ -127,7 +127,7 @@ def test_parts_of_an_experiment_are_all_chains_of_its_runs_once() -> None:
     experiment = Experiment(Path("config/papers/x"), {"one": run, "other": run})
     every = [block for group in blocks(experiment) for block in group]
     for parts in range(1, len(every) + 1):
-        shares = [part_of(experiment, part + 1, parts) for part in range(parts)]
+        shares = [blocks_of_part(experiment, part + 1, parts) for part in range(parts)]
         chains = [(n, k) for share in shares for n, a, b in share for k in range(a, b)]
         assert chains == [(name, k) for name in ("one", "other") for k in range(CHAINS)]
         assert all(begin % CHAINS_PER_BLOCK == 0 for share in shares for _, begin, _ in share)

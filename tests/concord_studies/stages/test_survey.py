@@ -15,6 +15,7 @@ from concord_studies.claims import checks, ledger, robustness
 from concord_studies.claims import verdicts as judgements
 from concord_studies.claims.quantities import Source
 from concord_studies.claims.robustness import BASE
+from concord_studies.configuration import universes as configuration
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
 from concord_studies.configuration.universes import Multiverse, universes
@@ -137,18 +138,6 @@ def test_only_the_runs_that_rest_on_an_assumption_change(tmp_path):
     assert found.runs["seed_2"]["walk", "topology=ring"].document == {**base, "seed": 2}
 
 
-def test_what_an_alternative_sets_follows_the_network(tmp_path):
-    """A step that is relative to the spectrum is relative to that of the other network."""
-    graph = {**ALTERNATIVE, "label": "whole", "set": {"topology.kind": "complete"}}
-    paper = load(tmp_path, assumptions={"graph": {"value": "ring", "alternatives": [graph]}})
-    fusion = {"kind": "power", "start": "1 / laplacian_max", "b": 1.0, "exponent": 0.5}
-    paper.experiments["other"]["sampler"]["fusion"] = fusion
-    found = Multiverse(paper).runs["graph.whole"]["other", "run"].document["sampler"]["fusion"]
-    assert found["a"] == pytest.approx(1 / 6) and paper.runs["other", "run"].document["sampler"][
-        "fusion"
-    ]["a"] == pytest.approx(1 / 4)
-
-
 def test_a_run_is_computed_once(tmp_path):
     """A universe takes what is as in the study, and a pair what either part has."""
     data = {"value": "1", "rests": {"experiment": "other"}, "alternatives": [
@@ -159,6 +148,14 @@ def test_a_run_is_computed_once(tmp_path):
     computed = {k: len(own.runs) for k, own in found.experiments.items() if "seed" not in k}
     assert computed == {"weights.lazy": 2, "weights.lossy": 2, "data.noisy": 1}
     assert len(found.runs["weights.lazy+data.again"]) == 3
+
+
+def test_long_runs_of_experiments_that_are_not_varied_are_not_computed(tmp_path, monkeypatch):
+    monkeypatch.setattr(configuration, "LONG_RUN", 1e4)
+    for listed, names in (([], {"walk", "other"}), (["paper2021/other"], {"walk"})):
+        found = Multiverse(load(tmp_path, {"not_varied": listed}))
+        runs = [run for own in found.experiments.values() for run in own.runs.values()]
+        assert {run.experiment for run in runs} == names and "seed_2" in found.experiments
 
 
 @pytest.mark.parametrize(
@@ -215,7 +212,8 @@ def test_data_of_a_seed_of_their_own_are_the_same_with_another_master_seed(tmp_p
     assert set(found.experiments) == {f"seed_{seed}" for seed in (2, 3, 4, 5)}
     assert {run.experiment for run in found.experiments["seed_2"].runs.values()} == {"other"}
     run = found.runs["seed_2"]["walk", "topology=ring"]
-    assert found.home(run) == BASE and found.twin(run) == paper.runs["walk", "topology=ring"]
+    assert found.find_home(run) == BASE
+    assert found.find_twin(run) == paper.runs["walk", "topology=ring"]
 
 
 # What is judged
@@ -241,16 +239,8 @@ def test_what_cannot_be_run_is_told_and_the_rest_judged(made):
     lost = found["nearer", "weights.lossy"]
     assert lost["verdict"] == judgements.NOT_RUN and lost["value"] is None
     assert "weights.lossy: walk/topology=no_edges cannot be run: " in lost["ours"]
-    assert "no_edges of 6 has no edges" in lost["ours"]
+    assert "no_edges has no edges" in lost["ours"]
     assert found["printed", "weights.lossy"]["verdict"] != judgements.NOT_RUN
-
-
-def test_claims_read_another_agent_where_an_alternative_says_so(made):
-    (path,) = (path for path in made[1] if path.parent.name == "data.third")
-    table = pandas.read_csv(path)
-    table = table[table["run"] == "other/run"]
-    last = table[(table["metric"] == "w2") & (table["iteration"] == 20) & (table["agent"] == "2")]
-    assert rows(*made)["reached", "data.third"]["value"] == last["value"].iloc[0]
 
 
 def test_another_metric_is_read_for_what_is_named():
@@ -299,7 +289,7 @@ def test_seeds_contradict_each_other_only_if_one_holds_and_one_does_not():
     table = [line("a", BASE, "holds"), line("a", "seed_2", judgements.TIE),
              line("a", "data.b", "does not hold"), line("b", BASE, judgements.TIE),
              line("b", "seed_2", "holds"), line("b", "seed_4", "does not hold")]  # fmt: skip
-    assert robustness.contradictions(table, 1) == {
+    assert robustness.seed_disagreements(table, 1) == {
         ("b", "", "published"): "holds with seed 2; does not hold with seed 4"
     }
 

@@ -43,7 +43,7 @@ CONFIG = Path(__file__).parents[3] / "config"
     ],
 )
 def test_numbers_end_where_their_interval_does(numbers, text):
-    assert words.rounded(*numbers) == text
+    assert words.format_number(*numbers) == text
 
 
 def run(sampler, metrics, reading="published", **labels):
@@ -72,7 +72,7 @@ def printed(rows, runs, **options):
 @pytest.fixture
 def methods() -> list[Measured]:
     return [
-        run("sgd", {("mean", 0): (0.9728, 0.9677, 0.978), ("count", 0): 332.0}, "released"),
+        run("sgd", {("mean", 0): (0.9728, 0.9677, 0.978), ("count", 1): 3.3}, "released"),
         run("d_ula", {("mean", 1): 0.25, ("count", 1): 7.0}, "published"),
         run("d_ula", {("mean", 1): (0.9717, 0.9706, 0.9729), ("count", 1): 8.0}, "released"),
     ]
@@ -81,7 +81,8 @@ def methods() -> list[Measured]:
 def test_rows_and_columns_are_those_of_print(methods):
     rows = [
         {"group": ["MNIST"], "name": "Mean", "metric": "mean", "printed": [0.974, "0.970"]},
-        {"group": ["MNIST"], "name": "Number", "metric": "count", "printed": [332, None]},
+        {"group": ["MNIST"], "name": "Number", "metric": "count", "printed": [332, None],
+         "scale": 100, "agent": 1},
         {"group": ["SVHN"], "name": "Mean", "metric": "far", "printed": [0.849, 0.6588],
          "missing": "not run"},
     ]  # fmt: skip
@@ -91,15 +92,22 @@ def test_rows_and_columns_are_those_of_print(methods):
     assert made.layout.rows == [
         ["as released", "MNIST", "Mean", "0.974 / 0.9728 [0.9677, 0.9780]",
          "0.970 / 0.9717 [0.9706, 0.9729]"],
-        ["as released", "MNIST", "Number", "332 / 332", "8"],
+        ["as released", "MNIST", "Number", "332 / 330", "800"],
         ["as released", "SVHN", "Mean", "0.849 / –", "0.6588 / –"],
         ["Published", "MNIST", "Mean", "", "0.970 / 0.25"],
-        ["Published", "MNIST", "Number", "", "7"],
+        ["Published", "MNIST", "Number", "", "700"],
         ["Published", "SVHN", "Mean", "", "0.6588 / –"],
     ]  # fmt: skip
     assert made.note == "–: not run."
-    assert made.rows[0][:5] == ["MNIST; Mean", "SGD", "released", 0.974, 0.9728]  # long form
-    assert len(made.rows) == 9
+    long = ["MNIST; Mean", "SGD", "released", 0.974, 0.9728, 0.9677, 0.978]
+    assert made.rows[0] == [*long, pytest.approx(0.9728 - 0.974), None] and len(made.rows) == 9
+    assert made.rows[-1][3:] == [0.6588, None, None, None, None, "not run"]
+    for row, message in (
+        (rows[0], "both be column 'Agent 2'"),
+        ({**rows[2], "missing": None}, "far"),
+    ):
+        with pytest.raises(ConcordError, match=message):
+            printed([row], methods)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +165,7 @@ def test_what_differs_names_rows_and_what_belongs_together_is_one_cell(ends):
 
 
 def test_agents_may_be_columns_and_conditions_say_whether_they_are_met(ends):
-    everything.kind("metrics", "lemma12")  # a study's own: its labels and conditions
+    everything.kind("metrics", "theorems")  # a study's own: its labels and conditions
     made = final(ends[:1], metrics=["w2", "lemma12.*"], across=["metric", "agent"])
     heads = ["beta = 1 - gamma eta in [0, 1)", "(4.9), eta^2 at most"]
     agents = ["W2 [95 % interval], agent 1", "W2 [95 % interval], average"]
@@ -187,7 +195,7 @@ def test_agents_may_be_a_range(ends):
 def test_rows_beyond_those_that_come_first_are_folded(ends):
     made = final(ends, metrics=["w2"], across=["agent"], first={"points": "200"})
     assert made.layout.rows[0][:2] == ["D-ULA", "200"]
-    assert made.layout.shown == made.data()["shown"] == 1
+    assert made.layout.shown == 1
     text = made.markdown()
     assert "<summary>2 more of 3 rows</summary>" in text
     assert text.count("| sampler | points |") == 2  # the fold is a table of its own
@@ -231,7 +239,7 @@ def test_agents_that_nobody_measured_are_refused():
         final_values.tabulate(build(final_values.Params, options, "x"), [run("a", {("w2", 0): 1})])
 
 
-def test_markdown_names_what_rows_share_once_and_data_have_it_in_every_row():
+def test_markdown_names_what_rows_share_once():
     assert TABLE.markdown().splitlines()[:5] == [
         "| data | of_1 | ours |",
         "| --- | --- | ---: |",
@@ -239,9 +247,6 @@ def test_markdown_names_what_rows_share_once_and_data_have_it_in_every_row():
         "|  | b | – |",
         r"| SVHN | b | ∞ \< 10^3 |",
     ]
-    data = TABLE.data()
-    assert [row[0] for row in data["rows"]] == ["MNIST", "MNIST", "SVHN"]
-    assert data["labels"] == 2 and data["note"] == "50 % & more"
 
 
 @pytest.mark.parametrize("text", ["a_b^c~{}\\", "<|>", '"', "$x$ # 1", "Gürbüz -- x"])

@@ -7,7 +7,7 @@ import everything
 from concord.networks.construction import network
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.schedules import Schedule
-from laws_of_runs import measurement
+from measurements import law_measurement
 from steps import Quadratic
 
 halving = everything.kind("metrics", "halving")
@@ -16,7 +16,7 @@ halving = everything.kind("metrics", "halving")
 def measured(step, curvature=2.0, at=(0, 10, 30)):
     """Return what the metric finds of one agent on a quadratic, by iteration and agent."""
     alone = Quadratic(np.full((1, 1, 1), curvature), np.ones((1, 1)))
-    m = measurement(DESGLD(Schedule(step)), net=network("no_edges", 1), prob=alone)
+    m = law_measurement(DESGLD(Schedule(step)), net=network("no_edges", 1), prob=alone)
     m.trace.draw = np.array(at)
     return {(row.iteration, row.agent): row.value for row in halving.rows(m)}
 

@@ -95,12 +95,6 @@ def test_conditions_by_hand() -> None:
     assert not theory.condition2(replace(EXAMPLE, fusion=0.5, connectivity=2.0)).holds
 
 
-def test_smaller_steps_meet_condition_1() -> None:
-    """Its left side falls with the step to zero, as the text below (26) says."""
-    ratios = [theory.condition1(10.0**-e, 50.0, 5.0, 5.0).value for e in range(1, 8)]
-    assert ratios == sorted(ratios, reverse=True) and ratios[0] > 1 > 1e-6 > ratios[-1]
-
-
 @pytest.mark.parametrize("drift", ["half", "whole"])
 def test_exact_errors_are_those_of_a_simulation(drift) -> None:
     m = sampled(drift=drift)

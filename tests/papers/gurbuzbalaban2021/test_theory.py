@@ -1,18 +1,9 @@
-"""Printed bounds and conditions against hand computation, exact laws and their own limits."""
+"""Printed bounds and conditions against hand computation and their own limits."""
 
 import numpy as np
 import pytest
 
-import concord
 import everything
-from concord.laws import exact, paths
-from concord.laws.law import update_of
-from concord.laws.wasserstein import w2
-from concord.networks.graph import as_dense
-from concord.networks.network import Network
-from concord.networks.topology import build_graph
-from concord.samplers.de_sghmc import DESGHMC
-from concord.samplers.de_sgld import DESGLD
 from concord_studies.metrics._theorems import Condition, geometric_sum
 
 theory = everything.shared("gurbuzbalaban2021", "theory")
@@ -25,25 +16,13 @@ def problem(agents: int, dim: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return features.swapaxes(1, 2) @ features, 5 * rng.standard_normal((agents, dim))
 
 
-def weights(kind: str, agents: int) -> np.ndarray:
-    return as_dense(build_graph(kind, agents).metropolis)
-
-
-def update(sampler, gram: np.ndarray, shift: np.ndarray, kind: str, eta: float, **options):
-    """Return a sampler's update on a network, and the posterior."""
-    target = concord.problems.quadratic(gram, shift)
-    network = Network(build_graph(kind, len(shift)))
-    return update_of(sampler(eta, **options), target, network), target.posterior
-
-
 def test_terms_of_a_network_follow_print():
     agents, dim, eta = 4, 2, 0.004
     gram, shift = problem(agents, dim, 3)
-    mixing = weights("ring", agents)
     rng = np.random.default_rng(0)
     mean = rng.standard_normal((agents, dim))
     k = np.arange(30)
-    eigenvalues = np.linalg.eigvalsh(mixing)
+    eigenvalues = np.array([1, 1 / 3, 1 / 3, -1 / 3])
     result = theory.theorem2(Setting(gram, shift, eigenvalues, mean, 0.4), eta, k)
     c = result.constants
     # What enters from the problem, from its definition: potentials minimized, gradients taken.
@@ -65,10 +44,7 @@ def test_terms_of_a_network_follow_print():
     ):
         error = values.std() / np.sqrt(len(values))
         assert c[name] == pytest.approx(values.mean(), abs=4 * error), name
-    # The ring of four has eigenvalues 1, 1/3, 1/3, -1/3.
     g, low = 1 / 3, -1 / 3
-    assert c["gamma_bar"] == pytest.approx(g, rel=1e-12)
-    assert c["lambda_N"] == pytest.approx(low, rel=1e-12)
     c1 = np.sqrt(2 * smooth * height) * (1 + 2 * (smooth + mu) / mu)
     d_square = (
         8 * smooth**2 * c["E|x0 - x*|^2"]
@@ -108,35 +84,6 @@ def test_transient_where_its_two_rates_coincide():
     np.testing.assert_allclose(geometric_sum(0.7, 0.7 + 7e-7, k), middle, rtol=1e-5)
     explicit = [sum(0.2**i * 0.9 ** (n - 1 - i) for i in range(n)) for n in k]
     np.testing.assert_allclose(geometric_sum(0.2, 0.9, k), explicit, rtol=1e-12)
-
-
-@pytest.mark.parametrize("kind", ["complete", "ring"])
-@pytest.mark.parametrize("seed", range(3))
-def test_bound_dominates_the_exact_law(kind, seed):
-    agents, dim, eta = 5, 2, 0.004
-    gram, shift = problem(agents, dim, seed)
-    mixing = weights(kind, agents)
-    k = np.arange(300)
-    result = theory.theorem2(Setting(gram, shift, np.linalg.eigvalsh(mixing), 1.0, 1.0), eta, k)
-    of_steps, posterior = update(DESGLD, gram, shift, kind, eta)
-    start = exact.initial_moments(agents, dim, (1.0, 1.0))
-    law = paths.build_path(of_steps, start, agents, dim).law(k)
-    distance = w2(law.mean, law.cov, posterior).mean(axis=1)
-    assert (distance <= result.printed).all()
-    assert (distance <= result.rederived).all()
-    # The ingredients hold one by one: Lemma 4's bound of the gradients, Lemma 5's of consensus.
-    errors = np.einsum("aij,kaj->kai", gram, law.mean) - shift
-    noise = np.einsum("aij,kajl,ail->ka", gram, law.cov, gram)
-    gradients = (errors**2).sum(axis=(1, 2)) + noise.sum(axis=1)
-    c = result.constants
-    assert (gradients <= c["D"] ** 2).all()
-    apart = ((law.mean - law.average_mean[:, None]) ** 2).sum(axis=(1, 2))
-    apart += np.trace(law.cov, axis1=2, axis2=3).sum(axis=1)
-    apart -= agents * np.trace(law.average_cov, axis1=1, axis2=2)
-    g = c["gamma_bar"]
-    lemma5 = 4 * g**k * c["E|x0|^2"] + 4 * c["D"] ** 2 * eta**2 / (1 - g) ** 2
-    lemma5 += 8 * dim * agents * eta / (1 - g**2)
-    assert (apart <= lemma5).all()
 
 
 def test_terms_of_theorem10_follow_print():
@@ -179,31 +126,6 @@ def test_terms_of_theorem10_follow_print():
     np.testing.assert_allclose(
         result.rederived - result.printed, np.sqrt(lost) - lines[4], atol=1e-9
     )
-
-
-@pytest.mark.parametrize("kind", ["complete", "ring"])
-@pytest.mark.parametrize("seed", range(3))
-def test_bound_of_theorem10_dominates_the_exact_law(kind, seed):
-    agents, dim, eta, beta = 5, 2, 0.05, 1e-5
-    gram, shift = problem(agents, dim, seed)
-    size, friction = agents * dim, (1 - beta) / eta
-    of_steps, posterior = update(DESGHMC, gram, shift, kind, eta, friction=friction)
-    k = np.arange(300)
-    mean, cov = exact.initial_moments(agents, dim, (1.0, 1.0), of_steps.start)
-    law = paths.build_path(of_steps, (mean, cov), agents, dim).law(k)
-    largest = 0.0
-    for step in k:
-        squares = mean**2 + cov.diagonal()
-        largest = max(largest, squares[:size].sum(), squares[size:].sum())
-        mean, cov = of_steps.at(step).apply(mean, cov)
-    eigenvalues = np.linalg.eigvalsh(weights(kind, agents))
-    result = theory.theorem10(
-        Setting(gram, shift, eigenvalues, 1.0, 1.0), eta, friction, largest, k
-    )
-    assert all(condition.holds for condition in result.conditions)
-    distance = w2(law.mean, law.cov, posterior).mean(axis=1)
-    assert (distance <= result.printed).all()
-    assert (distance <= result.rederived).all()
 
 
 def verdicts(conditions: list[Condition]) -> dict[str, bool]:
@@ -268,17 +190,3 @@ def test_conditions_of_lemma12_flip_where_they_should():
     assert holds(0.3, beta * (1 - 1e-9))["(4.10), second bound"]
     assert not holds(0.3, beta * (1 + 1e-9))["(4.10), second bound"]
     assert all(holds(0.3, beta / 2).values())
-
-
-def test_asymptotic_error_falls_at_least_as_remark3_says():
-    gram, shift = problem(5, 2, 0)
-    steps = 1e-4 * 2.0 ** -np.arange(6)
-    errors = []
-    for eta in steps:
-        of_steps, posterior = update(DESGLD, gram, shift, "ring", eta)
-        law = exact.stationary(of_steps.at(0))
-        means, covs, _, _ = exact.marginals(*law, 5, 2)
-        errors.append(w2(means, covs, posterior).mean())
-    # The law of a nondegenerate Gaussian moves smoothly with eta: the exponent is 1, above 1/2.
-    exponent = np.polyfit(np.log(steps), np.log(errors), 1)[0]
-    assert exponent == pytest.approx(1, abs=0.02)

@@ -1,6 +1,5 @@
 """Readers of parayil2020's data: the registered files, and files of the same formats."""
 
-import gzip
 import os
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import pytest
 from scipy.io import savemat
 
 import everything
-from concord.errors import ConcordError
 
 readers = everything.shared("parayil2020", "readers")
 DATA = Path(os.environ.get("CONCORD_DATA_MIRROR") or everything.ROOT.parent / "shared" / "data")
@@ -40,14 +38,6 @@ def test_real_mnist(tmp_path):
     assert np.bincount(test).tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
 
 
-def test_mnist_format(tmp_path, monkeypatch):
-    monkeypatch.setattr(readers, "verify", lambda name, path: path)
-    images = np.random.default_rng(0).integers(0, 256, (3, 28, 28), dtype=np.uint8)
-    sizes, path = np.array([3, 28, 28], dtype=">u4"), tmp_path / "images.gz"
-    path.write_bytes(gzip.compress(bytes(4) + sizes.tobytes() + images.tobytes()))
-    np.testing.assert_array_equal(readers.mnist_images(path), images)
-
-
 def test_svhn_format(tmp_path, monkeypatch):
     monkeypatch.setattr(readers, "verify", lambda name, path: path)
     colors = np.random.default_rng(1).integers(0, 256, (32, 32, 3, 4), dtype=np.uint8)
@@ -60,13 +50,3 @@ def test_svhn_format(tmp_path, monkeypatch):
     assert images[2, 5, 20] == pytest.approx(luma, rel=1e-6)  # float32 rounding
     assert (images[3] == 1).all() and images.min() >= 0
     assert labels.tolist() == [1, 0, 9, 5]
-
-
-def test_other_files_are_refused_with_the_remedy(tmp_path):
-    path = tmp_path / "a9a" / "a9a"
-    with pytest.raises(ConcordError, match=r"make it with `concord fetch a9a/a9a -o .*a9a"):
-        readers.a9a(path)
-    path.parent.mkdir()
-    path.write_text("-1 1:1 \n")
-    with pytest.raises(ConcordError, match=r"a9a: has 8 bytes .*; make it with `concord fetch"):
-        readers.a9a(path)

@@ -48,5 +48,5 @@ def test_every_pair_of_networks_within_a_reading():
 
 @pytest.mark.parametrize("values", [[1.0, 2.0], [1.0]])
 def test_other_replicates_are_refused(values):
-    with pytest.raises(ConcordError, match="of the same two or more replicates"):
+    with pytest.raises(ConcordError, match="of the same two or more data sets"):
         table(network(1, [1.0, 2.0, 3.0]), network(5, values), by="reading")

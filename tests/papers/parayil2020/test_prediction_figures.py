@@ -35,6 +35,7 @@ def measured(sampler: str, agents: int = 1, sets: tuple[str, ...] = ("mnist", "s
 
 
 def densities(runs, **options):
+    options |= {"ylim": [0.01, 100]}
     return prediction_densities.draw(build(prediction_densities.Params, options, "x"), runs)
 
 

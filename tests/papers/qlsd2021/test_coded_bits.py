@@ -6,7 +6,7 @@ import pytest
 
 import everything
 
-bits = everything.kind("metrics", "coded_bits").bits
+bits = everything.kind("metrics", "coded_bits").bound_bits
 
 
 def test_coded_messages_take_what_their_bound_says():

@@ -8,6 +8,7 @@ printed weights 1/(2 p_i), 1 with 1/p_i, for which what print has of them is mul
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,6 +42,19 @@ class Gossip:
     def common_threshold(self, printed: bool) -> float:
         """mu_e of (9), as printed or so that (9) holds for long runs: tau_i + 1 > (k + 1)/2n."""
         return self.threshold * (2 * self.agents) ** (-self.decay if printed else self.decay)
+
+
+class Curvature(NamedTuple):
+    """Lipschitz constants of every grad f_i and of grad f, and bounds of the log-Sobolev rho.
+
+    A Hessian of at least c makes the log-Sobolev constant at least c (Bakry and Emery). It is at
+    most the inverse of any variance, and no Hessian above H leaves variances below H^-1.
+    """
+
+    smoothest: float
+    smooth: float
+    least: float
+    most: float
 
 
 def condition1(step: float, smooth: float, least: float, most: float) -> Condition | None:
@@ -106,24 +120,14 @@ def consensus_bound(
     return lemma1(k, first, sigma, push, gossip.decay, offset, start)
 
 
-@dataclass(frozen=True)
-class Bias:
-    """What Theorem 2 asks of the problem, besides what Theorem 1 does.
-
-    smooth: the Lipschitz constant of grad f; smoothest: the largest of the grad f_i. log_sobolev:
-    rho_U. gossip_noise: C_xi, the largest E |xi|^2 of a tick. spread: C_w, the largest
-    E |average - x|^2, x where grad f is zero.
-    """
-
-    smooth: float
-    smoothest: float
-    log_sobolev: float
-    gossip_noise: float
-    spread: float
-
-
 def divergence_bound(
-    gossip: Gossip, bias: Bias, k: np.ndarray, first: float, apart: float, offset: float
+    gossip: Gossip,
+    curvature: Curvature,
+    k: np.ndarray,
+    start: tuple[float, float],
+    offset: float,
+    noise: float,
+    spread: float,
 ) -> tuple[np.ndarray, float]:
     """Return Theorem 2's bound on the average's KL divergence after k ticks, and its limit B.
 
@@ -131,13 +135,15 @@ def divergence_bound(
     rederived: the sum in (55), with (27) at the tick that (53) has and not the next one, and nu
     with the plus sign of (53).
 
-    first: KL divergence of the start. apart, offset: Y_1 and Y_3 of Theorem 1.
+    start: KL divergence of the start, and Y_1 of Theorem 1. offset: its Y_3.
+    noise: C_xi, the largest E |xi|^2 of a tick.
+    spread: C_w, the largest E |average - x|^2, x where grad f is zero.
     """
-    alpha, smooth = gossip.step, bias.smooth
-    gain = (2 * gossip.power) ** 2 * bias.smoothest**2 / gossip.least_active
+    alpha, smooth, (first, apart) = gossip.step, curvature.smooth, start
+    gain = (2 * gossip.power) ** 2 * curvature.smoothest**2 / gossip.least_active
     gain *= alpha + 1.5 * alpha**3 * smooth**2
-    nu = 3 * alpha**3 * smooth**2 * (bias.gossip_noise + smooth**2 * bias.spread)
-    nu += 2 * alpha * (bias.gossip_noise + alpha * smooth**2 * gossip.dim) + gain * offset
-    slow, fast = np.exp(-alpha * bias.log_sobolev), np.sqrt(gossip.contraction)
+    nu = 3 * alpha**3 * smooth**2 * (noise + smooth**2 * spread)
+    nu += 2 * alpha * (noise + alpha * smooth**2 * gossip.dim) + gain * offset
+    slow, fast = np.exp(-alpha * curvature.least), np.sqrt(gossip.contraction)
     limit = float(nu / (1 - slow))
     return slow**k * first + gain * apart * geometric_sum(slow, fast, k) + limit, limit

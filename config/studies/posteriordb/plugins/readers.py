@@ -12,9 +12,9 @@ from concord_studies.datasets.readers import parameters
 
 def posteriordb(data: Path, draws: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read a posterior of posteriordb: its data by name, and its reference draws by parameter."""
-    given, chains = map(_zipped, (data, draws))
+    content, chains = map(_zipped, (data, draws))
     columns = {name: np.concatenate([chain[name] for chain in chains]) for name in chains[0]}
-    arrays = {n: np.asarray(v) if isinstance(v, list) else v for n, v in given.items()}
+    arrays = {n: np.asarray(v) if isinstance(v, list) else v for n, v in content.items()}
     return arrays, parameters(columns)
 
 

@@ -26,7 +26,13 @@ from concord.minibatches import Batches
 from concord.options import Count, Options, Positive
 from concord.problems._regression import PriorShare, RowsOfRegression, prior_share
 from concord.problems.arrays import divide_rows
-from concord.problems.data import LegacySeed, Table, required_tables
+from concord.problems.points import (
+    LegacySeed,
+    Table,
+    legacy_data,
+    read_points,
+    required_tables,
+)
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampling.partition import AgentData, Partition, check_rows
 
@@ -83,8 +89,6 @@ def build(
     every sampler sees the same data. With a legacy seed it depends on the number of agents too,
     since features and noise alternate; the partition consecutive gives each agent its own.
     """
-    from concord.problems.points import legacy_data, read_points  # of studies alone
-
     if params.table is not None:
         features, targets, parts = read_points(params.table, data_sets, agents, partition)
         rest = np.setdiff1d(np.arange(len(targets)), np.concatenate(parts))
@@ -103,7 +107,7 @@ def build(
             agents,
             (params.prior_variance, params.feature_variance),
             params.dim,
-            lambda rng, own, truth: rng.normal(0.0, params.noise_sd, size=len(own)),
+            lambda rng, block, truth: rng.normal(0.0, params.noise_sd, size=len(block)),
         )
         targets = features @ truth + noise
     parts = partition.split(points, agents, stream("partition"))
@@ -238,40 +242,33 @@ class LinearRegression(RowsOfRegression, QuadraticProblem):
         """Return the prior's gradient s x / v, (chains, agents, dim)."""
         return x * self.prior_precision
 
-    def batch_mean(self, batch_size: int, scale: str, pool: str) -> tuple[np.ndarray, np.ndarray]:
+    def batch_mean(self, batches: Batches) -> tuple[np.ndarray, np.ndarray]:
         """Return gram (agents, dim, dim) and shift (agents, dim) of the mean mini-batch gradient.
 
-        The gradient is gram_i x - shift_i. scale: what a mini-batch stands for: the agent's n_i
-        points (``data``), its own b points or one point. pool: the points of which it is drawn.
-        With m_i points in the pool and s_i = n_i, b or 1 the likelihood's part is s_i/m_i times its
-        sum over the pool.
+        The gradient is gram_i x - shift_i. With m_i points in the pool, of which a mini-batch
+        stands for s_i (``Batches.points_stood_for``, else all n_i), the likelihood's part is
+        s_i/m_i times its sum over the pool.
         """
-        _, _, factor, gram, shift = self._pool_sums(batch_size, scale, pool)
+        _, _, factor, gram, shift = self._pool_sums(batches)
         gram = factor[:, None, None] * gram + self.prior_precision * np.eye(self.dim)
         return gram, factor[:, None] * shift
 
-    def _pool_sums(self, batch_size: int, scale: str, pool: str) -> tuple[np.ndarray, ...]:
+    def _pool_sums(self, batches: Batches) -> tuple[np.ndarray, ...]:
         """Return features and targets of the pool, s_i/m_i, and gram and shift of the pool."""
         features, targets, counts = self.data.features, self.data.targets, self.counts
         gram, shift = self.gram - self.prior_precision * np.eye(self.dim), self.shift
-        if pool == "all_but_last":
+        if batches.batch_pool == "all_but_last":
             counts = counts - 1
             drawn = np.arange(features.shape[1]) < counts[:, None]
             features, targets = features * drawn[..., None], targets * drawn
             gram = self.precision * features.swapaxes(1, 2) @ features
             shift = self.precision * (features.swapaxes(1, 2) @ targets[..., None])[..., 0]
-        batches: Any = {"batch_size": batch_size, "batch_scale": scale}
-        points = Batches(**batches).points_stood_for
+        points = batches.points_stood_for
         factor = (self.counts if points is None else points) / counts
         return features, targets, factor, gram, shift
 
     def batch_noise_covariance(
-        self,
-        mean: np.ndarray,
-        cov: np.ndarray,
-        batch_size: int,
-        scale: str = "data",
-        pool: str = "all",
+        self, mean: np.ndarray, cov: np.ndarray, batches: Batches
     ) -> np.ndarray:
         r"""Return E[xi_i xi_i^T] of the mini-batch gradient's error xi_i, (agents, dim, dim).
 
@@ -283,8 +280,8 @@ class LinearRegression(RowsOfRegression, QuadraticProblem):
         for the m_i points of the pool, of which a mini-batch stands for s_i (``batch_mean``).
         """
         second = cov + mean[:, :, None] * mean[:, None, :]
-        features, targets, factor, likelihood, shift = self._pool_sums(batch_size, scale, pool)
-        counts = self.counts - (pool == "all_but_last")
+        features, targets, factor, likelihood, shift = self._pool_sums(batches)
+        counts = self.counts - (batches.batch_pool == "all_but_last")
         square = (
             np.einsum("and,ade,ane->an", features, second, features)
             - 2 * targets * np.einsum("and,ad->an", features, mean)
@@ -294,7 +291,7 @@ class LinearRegression(RowsOfRegression, QuadraticProblem):
         centre = np.einsum("ade,ae->ad", likelihood, mean) - shift
         total = centre[:, :, None] * centre[:, None, :] + likelihood @ cov @ likelihood
         weight = (factor**2)[:, None, None]
-        return weight * (counts[:, None, None] * points - total) / batch_size
+        return weight * (counts[:, None, None] * points - total) / batches.batch_size
 
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i), shape (chains, agents)."""

@@ -29,8 +29,15 @@ from concord.problems import _newton, gaussian_fit
 from concord.problems._regression import PriorShare, RowsOfRegression, prior_share
 from concord.problems.arithmetic import multiply, sigmoid, sum_softplus
 from concord.problems.arrays import divide_rows
-from concord.problems.data import LegacySeed, Table, required_tables
-from concord.problems.points import legacy_data, read_points, split_test_rows
+from concord.problems.one_data_set import TwoParameters
+from concord.problems.points import (
+    LegacySeed,
+    Table,
+    legacy_data,
+    read_points,
+    required_tables,
+    split_test_rows,
+)
 from concord.sampling.partition import AgentData, Partition, Parts, check_rows
 
 # Rows of the data sets; those in DOWNLOADED are read from files.
@@ -147,7 +154,9 @@ def build(
             agents,
             (params.truth_variance, params.feature_variance),
             params.dim,
-            lambda rng, own, truth: rng.uniform(0.0, 1.0, size=len(own)) <= sigmoid(own @ truth),
+            lambda rng, block, truth: (
+                rng.uniform(0.0, 1.0, size=len(block)) <= sigmoid(block @ truth)
+            ),
         )
     elif params.dataset == "synthetic":
         features, labels, truth = _synthetic(params, agents, stream("data"))
@@ -177,11 +186,11 @@ def _load(
     else:
         training = np.sort(np.concatenate(parts))
         testing = np.setdiff1d(np.arange(len(labels)), training)
-    seen = features[training]
+    training_features = features[training]
     if params.features == "unit":
-        features = (features - seen.min(axis=0)) / np.ptp(seen, axis=0)
+        features = (features - training_features.min(axis=0)) / np.ptp(training_features, axis=0)
     elif params.features == "standardized":
-        features = (features - seen.mean(axis=0)) / seen.std(axis=0)
+        features = (features - training_features.mean(axis=0)) / training_features.std(axis=0)
     if params.intercept != "none":
         column = np.full(len(features), float(params.intercept == "ones"))
         features = np.column_stack([features, column])
@@ -262,7 +271,7 @@ def from_arrays(
     return LogisticRegression(data, params)
 
 
-class LogisticRegression(RowsOfRegression):
+class LogisticRegression(TwoParameters, RowsOfRegression):
     """Logistic regression split over agents.
 
     ``data`` holds the agents' rows, ``test`` the features and labels that no agent has, if any.
@@ -383,15 +392,10 @@ class LogisticRegression(RowsOfRegression):
         return total
 
     def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Return the log density at two parameters, up to a constant; arrays broadcast."""
-        features, labels = self.data.all_rows()
-        size = np.square if self.prior == "gaussian" else np.abs
-        width = self.prior_scale * (2 if self.prior == "gaussian" else 1)
-        prior = (size(first) + size(second)) / width
-        signed = features * (1 - 2 * labels)[:, None]
-
-        losses: np.ndarray = sum_softplus(a * first + b * second for a, b in signed)
-        return -prior - losses
+        """Return the log density at two parameters, with the prior once, whatever the shares."""
+        beyond = self.share * self.agents - 1
+        x = np.stack(np.broadcast_arrays(first, second), axis=-1)
+        return super().log_posterior(first, second) + beyond * self._negative_log_prior(x)
 
     @cached_property
     def reference(self) -> Grid | Draws:
@@ -413,15 +417,17 @@ class LogisticRegression(RowsOfRegression):
 
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i), shape (chains, agents), up to the prior's constant."""
-        z = multiply(x, self._signed)
+        z = self._signed.swapaxes(1, 2) @ x.transpose(1, 2, 0)  # (agents, points, chains)
         # Padded points have z = 0.
-        padding = z.shape[-1] - self.counts
-        losses = sum_softplus(np.moveaxis(z, -1, 0)) - padding * np.log(2)
+        padding = z.shape[1] - self.counts
+        losses = sum_softplus(z.swapaxes(0, 1)).T - padding * np.log(2)
+        return losses + self.share * self._negative_log_prior(x)
+
+    def _negative_log_prior(self, x: np.ndarray) -> np.ndarray:
+        """Return minus the log density of the whole prior at x (..., dim), up to a constant."""
         if self.prior == "gaussian":
-            prior = (x**2).sum(axis=-1) / (2 * self.prior_scale)
-        else:
-            prior = np.abs(x).sum(axis=-1) / self.prior_scale
-        return losses + self.share * prior
+            return (x**2).sum(axis=-1) / (2 * self.prior_scale)
+        return np.abs(x).sum(axis=-1) / self.prior_scale
 
     def misclassified(self, x: np.ndarray) -> np.ndarray:
         """Return the number of points of all agents that each x_i misclassifies, (chains, agents).
@@ -429,24 +435,25 @@ class LogisticRegression(RowsOfRegression):
         A point is given label 1 where P(y = 1 | x_i) >= 1/2, that is x_i^T X >= 0. An x_i that is
         not finite gets those points wrong whose probability is not a number.
         """
-        features, labels = self.data.all_rows()
-        wanted, transposed = labels > 0.5, features.T
-        wrong = np.empty(x.shape[:2], dtype=np.int64)
-        # Chains in blocks whose predictions stay in cache.
-        block = max(1, 100_000 // (len(labels) * x.shape[1]))
-        for start in range(0, len(x), block):
-            chosen = slice(start, start + block)
-            scores = x[chosen] @ transposed
-            wrong[chosen] = (((scores >= 0) != wanted) | np.isnan(scores)).sum(axis=-1)
-        return wrong
+        return _count_mistakes(x, *self.data.all_rows())
 
     def accuracy(self, x: np.ndarray) -> np.ndarray:
         """Return the fraction of points each x_i classifies right, (chains, agents).
 
         The points are the test rows where there are any, else those of all agents.
         """
-        if self.test is None:
-            return 1 - self.misclassified(x) / self.counts.sum()
-        features, labels = self.test
-        scores = x @ features.T
-        return (((scores >= 0) == (labels > 0.5)) & ~np.isnan(scores)).mean(axis=-1)
+        features, labels = self.test or self.data.all_rows()
+        return 1 - _count_mistakes(x, features, labels) / len(labels)
+
+
+def _count_mistakes(x: np.ndarray, features: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return how many of the points (rows, dim) each x_i misclassifies, (chains, agents)."""
+    is_one, transposed = labels > 0.5, features.T
+    wrong = np.empty(x.shape[:2], dtype=np.int64)
+    # Chains in blocks whose predictions stay in cache.
+    block = max(1, 100_000 // (len(labels) * x.shape[1]))
+    for start in range(0, len(x), block):
+        chosen = slice(start, start + block)
+        scores = x[chosen] @ transposed
+        wrong[chosen] = (((scores >= 0) != is_one) | np.isnan(scores)).sum(axis=-1)
+    return wrong

@@ -15,7 +15,7 @@ exists; ``reference`` holds it on a dense grid.
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -29,8 +29,8 @@ from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Count, Options, Positive
 from concord.problems.arithmetic import sum_softplus
 from concord.problems.arrays import divide_rows
-from concord.problems.data import check_agents
-from concord.problems.one_data_set import OneDataSet
+from concord.problems.one_data_set import OneDataSet, TwoParameters
+from concord.problems.points import check_agents
 from concord.sampling.partition import AgentData, Partition
 from concord.values import read_numbers
 
@@ -117,7 +117,7 @@ def mixture(params: Params, points: np.ndarray, parts: list[np.ndarray]) -> Tied
 
 def from_arrays(
     points: Any,
-    agents: int | None = None,
+    agents: int,
     *,
     variance: float = 2.0,
     prior_variances: tuple[float, float] = (10.0, 1.0),
@@ -132,7 +132,7 @@ def from_arrays(
     Parameters
     ----------
     points
-        Numbers (rows,); or a list of such arrays, one of each agent, without ``agents``.
+        Numbers (rows,).
     agents
         Number of agents that the points are split over.
     variance, prior_variances
@@ -161,21 +161,18 @@ def from_arrays(
     >>> problem.counts
     array([2, 2])
     """
-    together = agents is not None or not isinstance(points, (list, tuple))
-    parts = [read_numbers(part, "points") for part in ([points] if together else points)]
-    for part in parts:
-        if part.ndim != 1:
-            raise ConcordError(f"points: they have the shape {part.shape}; give numbers (rows,)")
-    ones = [np.ones((len(part), 1)) for part in parts]
-    X, y = (ones[0], parts[0]) if together else (ones, parts)
-    data = divide_rows(X, y, agents, partition, streams.seed_of(seed, rng))
+    numbers = read_numbers(points, "points")
+    if numbers.ndim != 1:
+        raise ConcordError(f"points: they have the shape {numbers.shape}; give numbers (rows,)")
+    columns = np.ones((len(numbers), 1)), numbers
+    data = divide_rows(*columns, agents, partition, streams.seed_of(seed, rng))
     params = Params(
         second_mean=second_mean, prior_variances=prior_variances, variance=variance, grid=grid
     )
     return TiedMixture(data, params)
 
 
-class TiedMixture(OneDataSet):
+class TiedMixture(TwoParameters, OneDataSet):
     r"""The posterior of two tied means, with points split over agents.
 
     With :math:`t_j = \tanh(w (x_j - q) / 2)`, where :math:`w = (m - \theta_1) / s` and :math:`q =
@@ -195,7 +192,7 @@ class TiedMixture(OneDataSet):
         self._data = data
         self.points, self.mask = data.targets, data.mask
         self._table = np.stack([self.mask, self.points], axis=-1)
-        self.totals = self._table.sum(axis=1)
+        self.totals, self._squares = self._table.sum(axis=1), (self.points**2).sum(axis=1)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the gradient of every f_i at x_i, (chains, agents, 2)."""
@@ -244,20 +241,20 @@ class TiedMixture(OneDataSet):
 
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i), shape (chains, agents), without constants of the normal densities."""
-        # As in ``_log_posterior``: the first component's part, and the log odds of the second's.
+        # Point j has the likelihood of the first component times 1 + e^z_j, with z_j the log odds
+        # that it is of the second.
         first, mean = _means(self.params, x)
         weight, middle = (mean - first) / self.params.variance, (first + mean) / 2
-        odds = weight[..., None] * (self.points - middle[..., None])
-        odds[:, self.mask == 0] = -np.inf
-        alone = (((first[..., None] - self.points) ** 2) * self.mask).sum(axis=-1)
+        odds = (
+            np.where(real, weight * (point - middle), -np.inf)
+            for point, real in zip(self.points.T, self.mask.T, strict=True)
+        )
+        count, total = self.totals.T
+        alone = first * (count * first - 2 * total) + self._squares
         prior = 0.5 * (x**2 @ (1 / np.array(self.params.prior_variances))) / self.agents
-        likelihood = sum_softplus(np.moveaxis(odds, -1, 0)) - alone / (2 * self.params.variance)
+        likelihood = sum_softplus(odds) - alone / (2 * self.params.variance)
         potential: np.ndarray = prior - likelihood
         return potential
-
-    def log_posterior(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Return the log density at (theta_1, theta_2), up to a constant; arrays broadcast."""
-        return _log_posterior(self._all_points, self.params, first, second)
 
     @property
     def _all_points(self) -> np.ndarray:
@@ -337,31 +334,13 @@ class TiedMixtures:
         return values
 
 
-def _log_posterior(
-    points: np.ndarray, params: Params, first: np.ndarray, second: np.ndarray
-) -> np.ndarray:
-    r"""Return the log density at (theta_1, theta_2), up to a constant; arrays broadcast.
-
-    With :math:`z_j = w (x_j - q)`, the log odds that point j is of the second component, the
-    likelihood of the point is that of the first component times :math:`1 + e^{z_j}`.
-    """
-    (u, v), variance = 1 / np.array(params.prior_variances), params.variance
-    mean = first + second if params.second_mean == MEANS[0] else second
-    weight, middle = (mean - first) / variance, (first + mean) / 2
-    alone = len(points) * first**2 - 2 * points.sum() * first
-    log = np.array(-0.5 * (u * first**2 + v * second**2 + alone / variance))
-
-    log += sum_softplus((point - middle) * weight for point in points)
-    return log
-
-
 @lru_cache(maxsize=32)  # for runs that one process measures, of the same points
 def _reference(points: bytes, params: Params) -> Grid:
     """Return the posterior on a dense grid; points are bytes, so that results can be cached."""
     reach = [9 * np.sqrt(variance) for variance in params.prior_variances]
     box = ((-reach[0], reach[0]), (-reach[1], reach[1]))
-    density = partial(_log_posterior, np.frombuffer(points), params)
-    return from_log_density(density, box, params.grid)
+    together = mixture(params, np.frombuffer(points), [np.arange(len(points) // 8)])
+    return from_log_density(together.log_posterior, box, params.grid)
 
 
 def _means(params: Params, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -30,7 +30,7 @@ from concord_studies.pages import claims as of_claims
 from concord_studies.pages.site import front, papers, reference
 
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "config/README.md", "docs")
-BESIDE = ("src", "profiles", "workflow", "envs", "LICENSE")  # what documents link to
+LINKED = ("src", "profiles", "workflow", "envs", "LICENSE")  # what documents link to
 # What the theme draws in the color of the project.
 BRAND = ("color-brand-primary", "color-brand-content", "color-link--visited")
 SETTINGS: dict[str, Any] = {
@@ -61,7 +61,7 @@ SETTINGS: dict[str, Any] = {
     "html_show_sourcelink": False,
     "html_copy_source": False,
     "html_permalinks_icon": "¶",
-    "exclude_patterns": [*(name for name in BESIDE if name != "LICENSE"), "results"],
+    "exclude_patterns": [*(name for name in LINKED if name != "LICENSE"), "results"],
     "autodoc_typehints": "none",
     "pygments_style": "a11y-high-contrast-light",
     "show_warning_types": True,
@@ -90,18 +90,20 @@ def site(
     if not results.is_dir():
         raise ConcordError(f"{results}: there are no results; snakemake makes them")
     with tempfile.TemporaryDirectory() as name:
-        sources, made = Sources(Path(name, "source"), results), Path(name, "site")
+        sources, pages = Sources(Path(name, "source"), results), Path(name, "site")
         _write_pages(config, settings, studies, results, sources)
-        _run_sphinx(sources.folder, made, Path(name, "doctrees"))
+        _run_sphinx(sources.folder, pages, Path(name, "doctrees"))
         shutil.rmtree(output, ignore_errors=True)
-        shutil.copytree(made, output)
+        shutil.copytree(pages, output)
 
 
 class Sources:
-    """The folder of the pages' sources, in which ``results`` is a link to the results."""
+    """The folder of the pages' sources: documents, pages, and a link to the results.
+
+    documents: names of the documents' pages, by the part of the navigation in which they are.
+    """
 
     def __init__(self, folder: Path, results: Path) -> None:
-        """Begin with the documents; ``documents`` has their names by part."""
         self.folder = folder
         folder.mkdir()
         (folder / "results").symlink_to(results.resolve())
@@ -118,8 +120,14 @@ class Sources:
         """Whether there is a page of this name."""
         return (self.folder / f"{name}.md").exists()
 
-    def group(self, heading: str, pages: Sequence[str], titles: Mapping[str, str]) -> list[str]:
-        """Write a page that lists others, which the navigation folds; nothing of none."""
+    def write_group_page(
+        self, heading: str, pages: Sequence[str], titles: Mapping[str, str]
+    ) -> list[str]:
+        """Write a page that links to others, below which the navigation folds them.
+
+        titles: of pages, by their names; none: their own headings.
+        Return the names of what was written: one page, or none where there are no pages.
+        """
         name = f"all/{re.sub('[^a-z]+', '-', heading.lower())}"
         text = f"# {heading}\n\n{_list_pages(pages, titles)}"
         return [self.write(name, text)] if pages else []
@@ -140,11 +148,12 @@ def _write_pages(
     rows: list[Row] = []
     for key, study in each(list(studies.items()), "studies"):
         table = results / key / "claims.csv"
-        own = ledger.read_rows(table) if table.exists() else []
-        judged += own
-        shown = _fill(own, of_claims.committed_rows(study, committed))
+        verdicts = ledger.read_rows(table) if table.exists() else []
+        judged += verdicts
+        shown = _fill_in_committed(verdicts, of_claims.committed_rows(study, committed))
         rows += shown
-        _write_study(study, shown, results, ledger.note_unvaried_seeds(own, expected), sources)
+        seeds = ledger.note_unvaried_seeds(verdicts, expected)
+        _write_study(study, shown, results, seeds, sources)
     titles = {key: study.name for key, study in studies.items()}
     if rows:
         seeds = ledger.note_unvaried_seeds(judged, expected)
@@ -152,11 +161,11 @@ def _write_pages(
     pictures = _find_pictures(studies, results)
     kinds = [sources.write(f"reference/{n}", text) for n, text in reference.pages(pictures)]
     lines = front.page(settings, studies, rows, sources.has)
-    lines += front.origin(settings, ledger.compare(judged, expected))
-    sources.write("index", "\n".join([*lines, *_navigation(studies, kinds, sources)]))
+    lines += front.describe_origin(settings, ledger.compare(judged, expected))
+    sources.write("index", "\n".join([*lines, *_list_navigation(studies, kinds, sources)]))
 
 
-def _fill(rows: Sequence[Row], committed: Sequence[Row]) -> list[Row]:
+def _fill_in_committed(rows: Sequence[Row], committed: Sequence[Row]) -> list[Row]:
     """Return a study's verdicts, with committed ones in place of those not judged."""
 
     def place(row: Row) -> tuple[str, ...]:
@@ -172,11 +181,12 @@ def _write_study(
 ) -> None:
     """Write a study's page, with its cards and its multiverse, and pack its numbers."""
     folder = results / study.key
-    sources.write(f"papers/{study.key}", papers.page(study, rows, results, seeds))
-    for card in papers.cards(folder):
+    sources.write(f"papers/{study.key}", papers.study_page(study, rows, results, seeds))
+    for card in papers.find_cards(folder):
         sources.write(f"cards/{study.key}/{card.stem}", read_text(card))
-    if made := papers.universes(folder):
-        text = papers.of_universes(study, results, read_text(made[0]), made[1])
+    if multiverse := papers.find_multiverse(folder):
+        page, pictures = multiverse
+        text = papers.multiverse_page(study, results, read_text(page), pictures)
         sources.write(f"multiverse/{study.key}", text)
     packed = sources.folder / "numbers" / study.key
     packed.mkdir(parents=True)
@@ -185,7 +195,7 @@ def _write_study(
         path.write_bytes(gzip.compress(table.read_bytes(), mtime=0))
 
 
-def _navigation(
+def _list_navigation(
     studies: Mapping[str, Study], kinds: Sequence[str], sources: Sources
 ) -> Iterator[str]:
     """Yield the lists of pages of the navigation, part by part.
@@ -198,16 +208,18 @@ def _navigation(
     surveyed = [f"multiverse/{key}" for key in studies if sources.has(f"multiverse/{key}")]
     folders = ("papers", "multiverse")
     titles = {f"{place}/{key}": study.name for place in folders for key, study in studies.items()}
-    documents = [sources.group(part, pages, titles) for part, pages in sources.documents.items()]
+    documents = [
+        sources.write_group_page(part, pages, titles) for part, pages in sources.documents.items()
+    ]
     parts = {
         "Papers": [f"papers/{key}" for key, study in studies.items() if study.printed],
         "Findings": [
             *["claims"] * sources.has("claims"),
-            *sources.group("What verdicts depend on", surveyed, titles),
+            *sources.write_group_page("What verdicts depend on", surveyed, titles),
         ],
-        "Comparisons": [*arenas, *sources.group("Other comparisons", others, titles)],
+        "Comparisons": [*arenas, *sources.write_group_page("Other comparisons", others, titles)],
         "Documents": [name for names in documents for name in names],
-        "Kinds": sources.group("Kinds, options and functions", kinds, titles),
+        "Kinds": sources.write_group_page("Kinds, options and functions", kinds, titles),
     }
     for part, pages in parts.items():
         if pages:
@@ -222,15 +234,14 @@ def _list_pages(pages: Iterable[str], titles: Mapping[str, str], options: str = 
 
 def _find_pictures(studies: Mapping[str, Study], results: Path) -> dict[str, str]:
     """Return a picture of each kind of figure: the first that has been made, or the docs'."""
-    found = {
-        path.stem: f"/docs/figures/{path.name}" for path in (HOME / "docs/figures").glob("*.png")
-    }
-    made: dict[str, str] = {}
+    pictures: dict[str, str] = {}
     for study in studies.values():
         for name, entry in study.sections.figures.items():
-            if path := papers.path_of(study, "figures", name, results):
-                made.setdefault(entry.kind, f"/results/{study.key}/figures/{path.name}")
-    return found | made
+            if path := papers.find_output(study, "figures", name, results):
+                pictures.setdefault(entry.kind, f"/results/{study.key}/figures/{path.name}")
+    for path in (HOME / "docs/figures").glob("*.png"):
+        pictures.setdefault(path.stem, f"/docs/figures/{path.name}")
+    return pictures
 
 
 def _copy_documents(source: Path) -> dict[str, list[str]]:
@@ -238,7 +249,7 @@ def _copy_documents(source: Path) -> dict[str, list[str]]:
 
     A page that the index does not list is one on how to do something.
     """
-    for name in BESIDE:
+    for name in LINKED:
         if (HOME / name).exists():
             (source / name).symlink_to(HOME / name)
     for name in DOCUMENTS:
@@ -259,9 +270,9 @@ def _copy_documents(source: Path) -> dict[str, list[str]]:
         for heading, text in zip(parts[::2], parts[1::2], strict=True)
     }
     index.write_text(f"---\norphan: true\n---\n{read_text(index)}", "utf-8")  # in no navigation
-    known = {"docs/index", *(name for names in listed.values() for name in names)}
-    names = sorted(f"docs/{path.stem}" for path in (source / "docs").glob("*.md"))
-    listed.setdefault("How-to", []).extend(name for name in names if name not in known)
+    index_names = {"docs/index", *(name for names in listed.values() for name in names)}
+    names = {f"docs/{path.stem}" for path in (source / "docs").glob("*.md")}
+    listed.setdefault("How-to", []).extend(sorted(names - index_names))
     return listed
 
 
@@ -278,13 +289,13 @@ def _run_sphinx(source: Path, output: Path, doctrees: Path) -> None:
             "(`make site` does)"
         ) from error
     console.nocolor()
-    said, warned = io.StringIO(), io.StringIO()
+    warned = io.StringIO()
     try:
         with docutils_namespace():  # so that a process can make another
             app = Sphinx(
                 *(source, None, output, doctrees, "html"),
                 confoverrides=SETTINGS,
-                status=said,
+                status=None,
                 warning=warned,
             )
             app.build()

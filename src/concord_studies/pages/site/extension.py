@@ -15,7 +15,7 @@ def setup(app: Any) -> dict[str, Any]:
     """Register what this module adds."""
     app.add_html_math_renderer("mathml", (_write_inline_math, None), (_write_display_math, None))
     app.connect("doctree-read", _link_pictures)
-    app.connect("html-page-context", _add_roles, priority=900)  # after the theme's
+    app.connect("html-page-context", _add_aria_attributes, priority=900)  # after the theme's
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -25,8 +25,13 @@ def _link_pictures(app: Any, doctree: Any) -> None:
         picture.setdefault("width", "100%")  # which the style takes as the most
 
 
-def _add_roles(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
-    """Give headings of the navigation a level, and tables that scroll a name and the focus."""
+def _add_aria_attributes(
+    app: Any, page: str, template: str, context: dict[str, Any], tree: Any
+) -> None:
+    """Edit the page's HTML in ``context``, for screen readers and keyboards.
+
+    Headings of the navigation get a level; tables that scroll get a name and the focus.
+    """
     heading, focus = 'role="heading"', 'tabindex="0" role="group" aria-label="table"'
     for key in ("furo_navigation_tree", "body"):
         text = (context.get(key) or "").replace(heading, f'{heading} aria-level="2"')
@@ -38,7 +43,7 @@ def _add_roles(app: Any, page: str, template: str, context: dict[str, Any], tree
 
 def _write_inline_math(visitor: Any, node: Any) -> None:
     """Write an equation within a line as MathML, into the HTML that ``visitor`` collects."""
-    visitor.body.append(_mathml(node, node.astext(), False))
+    visitor.body.append(_to_mathml(node, node.astext(), False))
     raise SkipNode
 
 
@@ -49,13 +54,14 @@ def _write_display_math(visitor: Any, node: Any) -> None:
     for latex in re.split(r"\n\s*\n", node.astext()):
         if r"\\" in latex or "&" in latex:
             latex = rf"\begin{{aligned}}{latex}\end{{aligned}}"
-        equation = _mathml(node, latex, True)
+        equation = _to_mathml(node, latex, True)
         where = 'class="equation" tabindex="0" role="group" aria-label="equation"'
         visitor.body.append(f"<div {where}>{equation}</div>\n")
     raise SkipNode
 
 
-def _mathml(node: Any, latex: str, block: bool) -> str:
+def _to_mathml(node: Any, latex: str, block: bool) -> str:
+    """Return an equation as MathML, "" with a warning where its LaTeX cannot be read."""
     latex = re.sub(r"\\dots(?![A-Za-z])", r"\\ldots", latex)  # of which it knows the one
     # It knows \Bigl and \Bigr, which say whether they open or close.
     latex = re.sub(r"\\([bB]igg?)(?= *(?:[)\]]|\\}|\\r))(?![A-Za-z])", r"\\\1r", latex)

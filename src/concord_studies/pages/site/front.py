@@ -46,8 +46,8 @@ def page(
     lines = ["# Concord", "", LEAD, ""]
     if settings["scale"] == "smoke":
         lines += [f"**{ledger.SMOKE}**", ""]
-    if found := _list_findings(studies, rows, settings["findings"]):
-        lines += ["## What was found", "", of_claims.notes(rows, ""), "", *found, ""]
+    if findings := _list_findings(studies, rows, settings["findings"]):
+        lines += ["## What was found", "", of_claims.notes(rows, ""), "", *findings, ""]
         lines += ["[All claims of all papers](claims.md)", ""]
     if has("README"):
         lines += [f"![{PICTURE}](docs/example.png)", "", f"*{PICTURE}*", ""]
@@ -55,15 +55,15 @@ def page(
     return [*lines, "## How to start", "", *started, "", *fence("text", COMMANDS)]
 
 
-def origin(settings: Mapping[str, Any], compared: ledger.Comparison) -> list[str]:
+def describe_origin(settings: Mapping[str, Any], compared: ledger.Comparison) -> list[str]:
     """Return the lines on the versions that made the site, and on verdicts that differ."""
-    made = describe()
-    lock = (made["lock"] or "unknown")[:12]
+    about = describe()
+    lock = (about["lock"] or "unknown")[:12]
     lines = [
         "## How it was made",
         "",
-        f"Concord {made['concord']}, commit `{made['commit'] or 'unknown'}`, master seed "
-        f"{settings['seed']}, Python {made['python']}, libraries of the lock file `{lock}`. Every "
+        f"Concord {about['concord']}, commit `{about['commit'] or 'unknown'}`, master seed "
+        f"{settings['seed']}, Python {about['python']}, libraries of the lock file `{lock}`. Every "
         "figure has its provenance beside it.",
         "",
     ]
@@ -75,19 +75,19 @@ def origin(settings: Mapping[str, Any], compared: ledger.Comparison) -> list[str
 
 
 def _list_findings(
-    studies: Mapping[str, Study], rows: Sequence[Row], wanted: Sequence[str]
+    studies: Mapping[str, Study], rows: Sequence[Row], chosen: Sequence[str]
 ) -> list[str]:
     """Return the claims that the first page lists: the configured ones, else the first five."""
     stated = {f"{key}/{claim}" for key, study in studies.items() for claim in study.claims}
-    for name in wanted:
+    for name in chosen:
         if name not in stated:
             raise ConcordError(
                 f"config.yaml: findings: there is no claim {short(name)}; {nearest(name, stated)}"
             )
-    found = {f"{one.row['paper']}/{one.row['claim']}": one for one in sentences(rows)}
+    judged = {f"{s.first_row['paper']}/{s.first_row['claim']}": s for s in sentences(rows)}
     lines = []
-    for name in [name for name in wanted if name in found] or list(found)[:5]:
-        study = studies[found[name].row["paper"]]
-        text = format_sentence(found[name], study.sections.names, is_smoke(rows))
+    for name in [name for name in chosen if name in judged] or list(judged)[:5]:
+        study = studies[judged[name].first_row["paper"]]
+        text = format_sentence(judged[name], study.sections.names, is_smoke(rows))
         lines.append(f"{text} ([{markdown(study.name)}](papers/{study.key}.md))")
     return lines

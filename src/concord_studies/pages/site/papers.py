@@ -27,55 +27,55 @@ HEADINGS = {"figures": "Figures", "tables": "Tables"}
 SHOWN = {"figures": ".svg", "tables": ".csv"}
 
 
-def page(paper: Study, rows: Sequence[Row], results: Path, seeds: str = "") -> str:
-    """Return a study's page.
+def study_page(study: Study, rows: Sequence[Row], results: Path, seeds_note: str = "") -> str:
+    """Return a study's page in Markdown.
 
     rows: verdicts on its claims.
     results: folder of the results; figures and tables that are not there are left out.
-    seeds: what is said where they were not varied.
+    seeds_note: a sentence that is printed where no other seeds were run.
     """
-    sections = [section for section in HEADINGS if paper.outputs(section)]
-    if paper.arenas:
+    sections = [section for section in HEADINGS if study.outputs(section)]
+    if study.arenas:
         sections.reverse()  # who leads comes first
-    parts = [_section(paper, section, rows, results) for section in sections]
-    if universes(results / paper.key):
-        lines = [f"[What every verdict depends on](/multiverse/{paper.key}.md)", ""]
+    parts = [_show_section(study, section, rows, results) for section in sections]
+    if find_multiverse(results / study.key):
+        lines = [f"[What every verdict depends on](/multiverse/{study.key}.md)", ""]
         parts.append(Section("With other assumptions and seeds", "", lines=lines))
-    if entries := cards(results / paper.key):
-        parts.append(Section("Entries of the arena", "", lines=_entries(paper, entries)))
+    if pages := find_cards(results / study.key):
+        parts.append(Section("Entries of the arena", "", lines=_link_cards(study, pages)))
 
     def link(name: str) -> str:
         """Return the name of a figure or table, as a link if it has been made."""
-        section = "figures" if name in paper.sections.figures else "tables"
-        shown = name and path_of(paper, section, name, results)
-        return f"[{markdown(name)}](#{_anchor(paper, section, name)})" if shown else markdown(name)
+        section = "figures" if name in study.sections.figures else "tables"
+        shown = name and find_output(study, section, name, results)
+        return f"[{markdown(name)}](#{_anchor(study, section, name)})" if shown else markdown(name)
 
-    return of_claims.of_paper(paper, rows, seeds, parts, link)
+    return of_claims.of_paper(study, rows, seeds_note, parts, link)
 
 
-def path_of(paper: Study, section: str, name: str, results: Path) -> Path | None:
+def find_output(paper: Study, section: str, name: str, results: Path) -> Path | None:
     """Return the path of a figure or table. None if it has not been made."""
     path = (results / paper.key / section / name).with_suffix(SHOWN[section])
     return path if path.exists() and path.with_suffix(".json").exists() else None
 
 
-def universes(folder: Path) -> tuple[Path, list[Path]] | None:
+def find_multiverse(folder: Path) -> tuple[Path, list[Path]] | None:
     """Return the page and the pictures of a paper's multiverse, None where there is none."""
-    made = _made_with(folder / "multiverse.csv")
-    pictures = sorted(path for path in made if path.suffix == ".svg")
-    return next(((path, pictures) for path in made if path.suffix == ".md"), None)
+    files = _made_with(folder / "multiverse.csv")
+    pictures = sorted(path for path in files if path.suffix == ".svg")
+    return next(((path, pictures) for path in files if path.suffix == ".md"), None)
 
 
-def cards(folder: Path) -> list[Path]:
+def find_cards(folder: Path) -> list[Path]:
     """Return the pages of an arena's entries, which were made with its scores."""
     return sorted(path for path in _made_with(folder / "scores.csv") if path.suffix == ".md")
 
 
-def of_universes(paper: Study, results: Path, text: str, pictures: Sequence[Path]) -> str:
-    """Return the page of a multiverse with its pictures."""
+def multiverse_page(study: Study, results: Path, text: str, pictures: Sequence[Path]) -> str:
+    """Return the page of a multiverse, whose Markdown is ``text``, with its pictures."""
     lines = [text, "", "## Pictures", ""]
     for path in sorted(pictures, key=lambda path: path.stem.startswith("claim_")):
-        claim = paper.claims.get(path.stem.removeprefix("claim_"))
+        claim = study.claims.get(path.stem.removeprefix("claim_"))
         says = claim.says if claim else "Claims over assumptions: which assumption turns which."
         head = "The number on which the verdict turns, in every universe, sorted: " if claim else ""
         lines += [markdown(says), "", *_picture(path, results, head + says)]
@@ -83,7 +83,7 @@ def of_universes(paper: Study, results: Path, text: str, pictures: Sequence[Path
 
 
 def _made_with(table: Path) -> list[Path]:
-    """Return the files that were made with a table. None where there is no table."""
+    """Return the files that were made with a table, [] where there is no table."""
     names = read_provenance(table)["sha256"] if table.exists() else ()
     return [table.parent / name for name in names]
 
@@ -92,35 +92,40 @@ def _anchor(paper: Study, section: str, name: str) -> str:
     return f"{paper.key}-{section}-{name}".replace("_", "-").lower()
 
 
-def _section(paper: Study, section: str, rows: Sequence[Row], results: Path) -> Section:
+def _show_section(study: Study, section: str, rows: Sequence[Row], results: Path) -> Section:
     """Return the part of the page with all figures or tables that have been made."""
-    wanted = paper.outputs(section)
-    made = [name for name in wanted if path_of(paper, section, name, results)]
-    text = f"{len(made)} of {len(wanted)} have been made; `snakemake {paper.key}` makes all."
-    lines = [] if len(made) == len(wanted) else [text, ""]
-    for name in made:
-        lines += _output(paper, section, name, rows, results)
+    names = study.outputs(section)
+    shown = [name for name in names if find_output(study, section, name, results)]
+    text = f"{len(shown)} of {len(names)} have been made; `snakemake {study.key}` makes all."
+    lines = [] if len(shown) == len(names) else [text, ""]
+    for name in shown:
+        lines += _show_output(study, section, name, rows, results)
     return Section(HEADINGS[section], "", lines=lines)
 
 
-def _output(paper: Study, section: str, name: str, rows: Sequence[Row], results: Path) -> list[str]:
+def _show_output(
+    study: Study, section: str, name: str, rows: Sequence[Row], results: Path
+) -> list[str]:
     """Return a figure or table below its heading: caption, picture, how it was made, files."""
-    place, base = f"/results/{paper.key}/{section}/{name}", results / paper.key / section / name
+    place, base = f"/results/{study.key}/{section}/{name}", results / study.key / section / name
     shown = base.with_suffix(SHOWN[section])
     caption: Caption = read_provenance(shown)["caption"]
-    lines = [f"({_anchor(paper, section, name)})=", f"### {_heading(name, caption)}", ""]
+    lines = [f"({_anchor(study, section, name)})=", f"### {_heading(name, caption)}", ""]
     if section == "figures":
-        alt = _alternative(caption, [row for row in rows if row["figure"] == name])
-        lines += [*captions.above(caption), *_picture(shown, results, alt)]
+        alt = _alternative_text(caption, [row for row in rows if row["figure"] == name])
+        lines += [*captions.lines_above_fold(caption), *_picture(shown, results, alt)]
     else:
         first = caption["caption"] or caption["title"]
-        lines += [
-            *_table(read_text(base.with_suffix(".md")), first),
-            *captions.above({**caption, "caption": ""}),
-        ]
-    experiments = dict.fromkeys(run.experiment for run in paper.output_runs(section, name))
-    runs = [_runs(paper, experiment, results) for experiment in experiments]
-    lines += fold("How it was made", [*captions.below(caption), *filter(None, runs)])
+        table, _, rest = read_text(base.with_suffix(".md")).partition("\n\n")
+        lines += [*fence(f"{{table}} {markdown(first)}", table), rest, ""]
+        lines += captions.lines_above_fold({**caption, "caption": ""})
+    folded = captions.lines_below_fold(caption)
+    for experiment in dict.fromkeys(run.experiment for run in study.output_runs(section, name)):
+        if (results / study.key / experiment / "metrics.csv").exists():
+            runs = f"/results/{study.key}/{experiment}/runs.yaml"
+            numbers = f"/numbers/{study.key}/{experiment}.csv.gz"
+            folded.append(f"- `{experiment}`: [every parameter]({runs}), [all numbers]({numbers})")
+    lines += fold("How it was made", folded)
     suffixes = {"PDF": ".pdf", "SVG": ".svg", "CSV": ".csv", "TeX": ".tex", "provenance": ".json"}
     links = [
         f"[{what}]({place}{suffix})"
@@ -130,15 +135,6 @@ def _output(paper: Study, section: str, name: str, rows: Sequence[Row], results:
     return [*lines, ", ".join(links), ""]
 
 
-def _runs(paper: Study, experiment: str, results: Path) -> str:
-    """Return links to an experiment's parameters and numbers, "" if they are not there."""
-    if not (results / paper.key / experiment / "metrics.csv").exists():
-        return ""
-    runs = f"/results/{paper.key}/{experiment}/runs.yaml"
-    numbers = f"/numbers/{paper.key}/{experiment}.csv.gz"
-    return f"- `{experiment}`: [every parameter]({runs}), [all numbers]({numbers})"
-
-
 def _heading(name: str, caption: Caption) -> str:
     """Return "Fig 2: title" of what has a number in print, else its title."""
     number = re.match(r"(fig|table)(S?\d+)(?![^_])", name)
@@ -146,12 +142,12 @@ def _heading(name: str, caption: Caption) -> str:
     return of + markdown(caption["title"])
 
 
-def _alternative(caption: Caption, rows: Sequence[Row]) -> str:
+def _alternative_text(caption: Caption, rows: Sequence[Row]) -> str:
     """Return a picture's alternative text: title, first sentence, and a claim's finding."""
     texts = [
-        f"{found.row['says']} {found.verdict}: {found.deciding.deciding['number']}."
-        for found in sentences(rows)
-        if found.deciding.deciding["number"]
+        f"{one.first_row['says']} {one.verdict}: {one.deciding_reading.deciding['number']}."
+        for one in sentences(rows)
+        if one.deciding_reading.deciding["number"]
     ]
     return " ".join([sentence(caption["title"]), captions.first_sentence(caption), *texts[:1]])
 
@@ -165,19 +161,18 @@ def _picture(path: Path, results: Path, alt: str) -> list[str]:
     return fence(f"{{image}} /results/{place}", "\n".join(options))
 
 
-def _table(text: str, caption: str) -> list[str]:
-    """Return a table of the results, as Markdown, with its caption; what follows it stays below."""
-    table, _, rest = text.partition("\n\n")
-    return [*fence(f"{{table}} {markdown(caption)}", table), rest, ""]
+def _link_cards(study: Study, cards: Sequence[Path]) -> list[str]:
+    """Return Markdown with links to the cards of an arena's entries, and to its scores.
 
-
-def _entries(paper: Study, found: Sequence[Path]) -> list[str]:
-    """Return links to the cards of an arena's entries, and to its scores."""
-    names = {card.stem: words.name("entry", card.stem, paper.sections.names) for card in found}
-    pages = "\n".join(f"{name} </cards/{paper.key}/{entry}>" for entry, name in names.items())
+    cards: files of the cards, each called like its entry.
+    """
+    links = [
+        f"{words.name('entry', card.stem, study.sections.names)} </cards/{study.key}/{card.stem}>"
+        for card in cards
+    ]
     return [
         "A card of each entry: its equation and source, its tuning, its best and worst tasks.",
-        f"All scores: [scores.csv](/results/{paper.key}/scores.csv).",
+        f"All scores: [scores.csv](/results/{study.key}/scores.csv).",
         "",
-        *fence("{toctree}", f":maxdepth: 1\n\n{pages}"),
+        *fence("{toctree}", "\n".join([":maxdepth: 1\n", *links])),
     ]

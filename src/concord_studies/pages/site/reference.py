@@ -31,21 +31,21 @@ def pages(pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         for name in kinds.names(package):
             kind = describe_kind(package, name, execute=False)
             named = f"{kind['name']} ({name})" if kind["name"] else name
-            lines += [f"## {markdown(named)}", "", *_text(kind)]
+            lines += [f"## {markdown(named)}", "", *_docstring_lines(kind)]
             if package == "figures" and name in pictures:
                 alt = f':alt: "A figure of kind {name}"'
                 lines += fence(f"{{image}} {pictures[name]}", alt)
             if kind.get("metrics"):
-                lines += [f"Metrics: {', '.join(map(_code, kind['metrics']))}.", ""]
+                lines += [f"Metrics: {', '.join(map(_write_code, kind['metrics']))}.", ""]
             if kind.get("options"):
                 columns = ("option", "type", "default", "meaning")
-                lines += [*markdown_table(columns, map(_option, kind["options"])), ""]
+                lines += [*markdown_table(columns, map(_option_row, kind["options"])), ""]
         yield package, "\n".join(lines)
-    yield "study", "\n".join(_study())
+    yield "study", "\n".join(_study_page())
     yield "python", "\n".join(_python_page())
 
 
-def _text(kind: Mapping[str, Any]) -> list[str]:
+def _docstring_lines(kind: Mapping[str, Any]) -> list[str]:
     """Return a kind's docstring: as markup if it is built in, else as it is typed."""
     if not kind["from"]:
         text = kind["text"] if kind["equation"] else kind["text"].replace("|", "\\|")
@@ -61,27 +61,27 @@ def _text(kind: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _code(text: str) -> str:
+def _write_code(text: str) -> str:
     """Return a text as code, where it can be."""
     text = line(text)
     return f"`{text}`" if text and "`" not in text else markdown(text)
 
 
-def _prose(text: str) -> str:
+def _write_prose(text: str) -> str:
     """Return a text of a docstring, in which two backticks mark code."""
     parts = re.split(r"``(.+?)``", text)
-    return "".join(_code(part) if n % 2 else markdown(part) for n, part in enumerate(parts))
+    return "".join(_write_code(part) if n % 2 else markdown(part) for n, part in enumerate(parts))
 
 
-def _option(option: Mapping[str, Any]) -> Sequence[str]:
+def _option_row(option: Mapping[str, Any]) -> Sequence[str]:
     """Return the row of an option."""
     default = option.get("default", "")
     text = "none" if default is None else str(default)
-    means = _prose(option["means"])
-    return _code(option["name"]), markdown(option["type"]), _code(text), means
+    means = _write_prose(option["means"])
+    return _write_code(option["name"]), markdown(option["type"]), _write_code(text), means
 
 
-def _study() -> list[str]:
+def _study_page() -> list[str]:
     """Return every key of a study's files, from their schema."""
     schema = study_schema(execute=False)
     lines = [
@@ -92,23 +92,23 @@ def _study() -> list[str]:
         "",
         "## Sections",
         "",
-        *_keys(schema),
+        *_keys_table(schema),
     ]
     for name, part in schema["$defs"].items():
         if part.get("properties"):
             lines += [f"## {markdown(part.get('title', name))}", ""]
-            lines += [_prose(part.get("description", "")), "", *_keys(part)]
+            lines += [_write_prose(part.get("description", "")), "", *_keys_table(part)]
     return lines
 
 
-def _keys(part: Mapping[str, Any]) -> list[str]:
+def _keys_table(part: Mapping[str, Any]) -> list[str]:
     """Return a table of the keys of a mapping, from its JSON Schema."""
     required = part.get("required", ())
     rows = [
         (
-            _code(key) + (" (required)" if key in required else ""),
+            _write_code(key) + (" (required)" if key in required else ""),
             _describe_type(value),
-            _prose(value.get("description", "")),
+            _write_prose(value.get("description", "")),
         )
         for key, value in part["properties"].items()
     ]
@@ -120,13 +120,13 @@ def _describe_type(value: Mapping[str, Any]) -> str:
     if "$ref" in value:
         return markdown(value["$ref"].rpartition("/")[2])
     if "enum" in value:
-        return ", ".join(_code(str(choice)) for choice in value["enum"])
+        return ", ".join(_write_code(str(choice)) for choice in value["enum"])
     if "const" in value:
-        return _code(str(value["const"]))
+        return _write_code(str(value["const"]))
     for several in ("anyOf", "oneOf", "allOf"):
         if several in value:
-            found = dict.fromkeys(_describe_type(part) for part in value[several])
-            return ("; " if several == "allOf" else " or ").join(found)
+            texts = dict.fromkeys(_describe_type(part) for part in value[several])
+            return ("; " if several == "allOf" else " or ").join(texts)
     kind = value.get("type", "any value")
     if kind == "array":
         items = value.get("items") or (value.get("prefixItems") or [{}])[0]

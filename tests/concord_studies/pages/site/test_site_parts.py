@@ -36,12 +36,12 @@ def test_the_reference_has_every_key_of_a_study():
 
 
 def test_equations_are_mathml():
-    block = extension._mathml(
+    block = extension._to_mathml(
         None, r"\begin{aligned} a &= \Big( b \Big) \\ c &= d \end{aligned}", True
     )
     assert block.count("<mtr>") == 2 and 'display="block"' in block
-    assert "<mi>" in extension._mathml(None, r"\alpha_k", False)
-    assert "…" in extension._mathml(None, r"x_1, \dots, x_N", False)
+    assert "<mi>" in extension._to_mathml(None, r"\alpha_k", False)
+    assert "…" in extension._to_mathml(None, r"x_1, \dots, x_N", False)
 
 
 def test_every_equation_of_the_samplers_can_be_written():
@@ -49,7 +49,7 @@ def test_every_equation_of_the_samplers_can_be_written():
         for latex in re.split(r"\n\s*\n", describe_kind("samplers", kind)["equation"] or ""):
             if r"\\" in latex or "&" in latex:
                 latex = rf"\begin{{aligned}}{latex}\end{{aligned}}"
-            assert not latex or extension._mathml(None, latex, True), (kind, latex)
+            assert not latex or extension._to_mathml(None, latex, True), (kind, latex)
 
 
 def test_the_documents_that_the_index_names_are_there():
@@ -69,16 +69,16 @@ def test_kinds_of_figures_that_no_paper_draws_have_a_picture_in_the_docs():
 
 
 def test_cards_are_those_that_were_made_and_as_they_were(tmp_path):
-    assert papers.cards(tmp_path) == []
+    assert papers.find_cards(tmp_path) == []
     names = ("scores.csv", "cost.csv", "cards/two.md", "cards/one.md")
     (tmp_path / "cards").mkdir()
     for name in (*names, "cards/old.md"):
         (tmp_path / name).write_text(name)
     provenance.write_provenance([tmp_path / name for name in names])
-    assert papers.cards(tmp_path) == [tmp_path / "cards" / f"{n}.md" for n in ("one", "two")]
+    assert papers.find_cards(tmp_path) == [tmp_path / "cards" / f"{n}.md" for n in ("one", "two")]
     (tmp_path / "cost.csv").write_text("edited")
     with pytest.raises(ConcordError, match=r"cost\.csv: it is not as it was written; delete"):
-        papers.cards(tmp_path)
+        papers.find_cards(tmp_path)
 
 
 def test_the_reference_executes_no_plug_in_that_nothing_uses(tmp_path):

@@ -37,5 +37,5 @@ def rows(m: Measurement) -> Iterator[Row]:
         for j, k in pairwise(places):
             halvings = np.log2(bias[j] / bias[k])
             count = law.iterations[k] - law.iterations[j]
-            found = {"halving": count / halvings if halvings > 0 else np.inf}
-            yield from series([law.iterations[k]], str(agent), found, chance=False)
+            numbers = {"halving": count / halvings if halvings > 0 else np.inf}
+            yield from series([law.iterations[k]], str(agent), numbers, chance=False)

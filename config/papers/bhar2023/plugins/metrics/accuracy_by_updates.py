@@ -35,8 +35,8 @@ def rows(m: Measurement) -> Iterator[Row]:
         counts = np.arange(end + 1)
         first = [np.searchsorted(updates[c, :, column], counts) for c in range(chains)]
         values = np.stack([accuracy[c, first[c], column] for c in range(chains)])
-        found = {
+        numbers = {
             "accuracy_after_mean": mean_interval(values),
             "accuracy_after_sd": spread_interval(values),
         }
-        yield from series(counts.tolist(), m.agents[column], found)
+        yield from series(counts.tolist(), m.agents[column], numbers)

@@ -26,18 +26,18 @@ def rows(m: Measurement) -> Iterator[Row]:
     of equal width in log k, at the window's center; windows begin after 1 % of the iterations, when
     initial positions are forgotten. consensus_floor: the mean over the second half.
     """
-    yield from windows(m, "consensus_window", 0.0)
+    yield from window_rows(m, "consensus_window", 0.0)
     late = m.trace["consensus_error"][:, m.trace.draw > m.last / 2]
-    found = mean_interval(late.mean(axis=1))
-    yield from series([m.last], "network", {"consensus_floor": found})
+    floor = mean_interval(late.mean(axis=1))
+    yield from series([m.last], "network", {"consensus_floor": floor})
 
 
-def windows(m: Measurement, name: str, less: float) -> Iterator[Row]:
+def window_rows(m: Measurement, name: str, less: float) -> Iterator[Row]:
     """Yield the metric ``name``: the mean consensus error in windows, less the number ``less``."""
     draw, errors = m.trace.draw, m.trace["consensus_error"]
     edges = np.geomspace(max(m.last / 100, 1), m.last + 1, WINDOWS + 1)
     for low, high in itertools.pairwise(edges):
         inside = (draw >= low) & (draw < high)
         if inside.any():
-            found = mean_interval(errors[:, inside].mean(axis=1) - less)
-            yield from series([round(float(np.sqrt(low * high)))], "network", {name: found})
+            numbers = mean_interval(errors[:, inside].mean(axis=1) - less)
+            yield from series([round(float(np.sqrt(low * high)))], "network", {name: numbers})

@@ -14,7 +14,6 @@ precision, m and C the average's moments and q the posterior mean, this encloses
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
@@ -30,15 +29,15 @@ from concord.samplers.gossip_ula import GossipULA
 from concord.sampling.initial import normal
 from concord_studies.contracts import Curved, Label
 from concord_studies.metrics import Measurement, Row, final_rows, series, unmet_need
-from concord_studies.metrics._theorems import conditions, with_values
+from concord_studies.metrics._theorems import condition_metrics, condition_rows
 
 from .. import theory
-from .consensus_floor import windows
+from .consensus_floor import window_rows
 
 LAW = ("bias", "bias_bound", "bound", "consensus", "excess", "floor", "kl", "kl_bound", "kl_most")
 METRICS = (
     *("gossip.drift_share", "gossip.threshold", "gossip.threshold_bound"),
-    *("gossip.threshold_rederived", *with_values("gossip.condition_[12]")),
+    *("gossip.threshold_rederived", *condition_metrics("gossip.condition_[12]")),
     *("gossip_added", "gossip_rederived", *(f"gossip_{name}" for name in LAW)),
 )
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
@@ -81,24 +80,24 @@ def rows(m: Measurement) -> Iterator[Row]:
         or not (params.step_size.constant and params.fusion.constant)
     ):
         raise unmet_need("gossip_theorems", "gossip ULA that communicates, with constant steps")
-    gossip = _gossip(m, params)
+    gossip = _build_gossip(m, params)
     curvature = _curvature(m.problem)
-    found = [theory.condition1(gossip.step, *curvature[1:]), theory.condition2(gossip)]
-    yield from conditions(m, "gossip", [each for each in found if each is not None])
+    met = [theory.condition1(gossip.step, *curvature[1:]), theory.condition2(gossip)]
+    yield from condition_rows(m, "gossip", [each for each in met if each is not None])
     yield from final_rows(m, {"gossip.drift_share": gossip.power})
     if params.communication == "triggered" and "activations" in m.trace:
-        yield from _thresholds(m, gossip)
+        yield from _threshold_rows(m, gossip)
     size = m.problem.agents * m.problem.dim
     normally = isinstance(m.initial.params, normal.Params)
     if isinstance(m.problem, Quadratic) and size <= SIZE_LIMIT and normally:
-        yield from _linear(m, params, gossip, curvature)
+        yield from _regression_rows(m, params, gossip, curvature)
 
 
-def _gossip(m: Measurement, params: GossipULA) -> theory.Gossip:
+def _build_gossip(m: Measurement, params: GossipULA) -> theory.Gossip:
     """Return the constants of the gossip theorems for a run's network and options."""
     agents, active = m.network.agents, activity(m.network.graph)
     laplacian = np.zeros((agents, agents))
-    for (i, j), share in _pairs(m):
+    for (i, j), share in _list_pairs(m):
         laplacian[[i, j], [i, j]] += share
         laplacian[[i, j], [j, i]] -= share
     return theory.Gossip(
@@ -114,26 +113,13 @@ def _gossip(m: Measurement, params: GossipULA) -> theory.Gossip:
     )
 
 
-def _pairs(m: Measurement) -> list[tuple[tuple[int, int], float]]:
+def _list_pairs(m: Measurement) -> list[tuple[tuple[int, int], float]]:
     """Return the pairs of agents that may gossip in a tick, each with its probability."""
     each = 1 / m.network.degrees / m.network.agents
     return [((i, j), each[i] + each[j]) for i, j in m.network.edges]
 
 
-class Curvature(NamedTuple):
-    """Lipschitz constants of every grad f_i and of grad f, and bounds of the log-Sobolev rho.
-
-    A Hessian of at least c makes the log-Sobolev constant at least c (Bakry and Emery). It is at
-    most the inverse of any variance, and no Hessian above H leaves variances below H^-1.
-    """
-
-    smoothest: float
-    smooth: float
-    least: float
-    most: float
-
-
-def _curvature(problem: Problem) -> Curvature:
+def _curvature(problem: Problem) -> theory.Curvature:
     """Return the curvature of a problem that bounds it."""
     if isinstance(problem, Quadratic):
         least = most = problem.gram
@@ -142,17 +128,17 @@ def _curvature(problem: Problem) -> Curvature:
     else:
         raise unmet_need("gossip_theorems", "a problem that bounds its curvature")
     if not np.isfinite(most).all():
-        return Curvature(np.inf, np.inf, 0.0, np.inf)
+        return theory.Curvature(np.inf, np.inf, 0.0, np.inf)
     low, high = (np.linalg.eigvalsh(each.sum(axis=0)) for each in (least, most))
     smoothest = float(np.linalg.eigvalsh(most).max())
-    return Curvature(smoothest, float(high[-1]), max(float(low[0]), 0.0), float(high[0]))
+    return theory.Curvature(smoothest, float(high[-1]), max(float(low[0]), 0.0), float(high[0]))
 
 
-def _thresholds(m: Measurement, gossip: theory.Gossip) -> Iterator[Row]:
+def _threshold_rows(m: Measurement, gossip: theory.Gossip) -> Iterator[Row]:
     """Yield a run's last communication threshold, and both theoretical ones for a common clock."""
     seldom = m.trace["activations"][:, -1].min(axis=1)
-    own = gossip.threshold / (seldom + 1.0) ** gossip.decay
-    yield from series([m.last], "network", {"gossip.threshold": mean_interval(own)})
+    thresholds = gossip.threshold / (seldom + 1.0) ** gossip.decay
+    yield from series([m.last], "network", {"gossip.threshold": mean_interval(thresholds)})
     common = {
         f"gossip.threshold_{name}": gossip.common_threshold(printed) / (m.last + 1) ** gossip.decay
         for name, printed in (("bound", True), ("rederived", False))
@@ -160,8 +146,8 @@ def _thresholds(m: Measurement, gossip: theory.Gossip) -> Iterator[Row]:
     yield from series([m.last], "network", common, chance=False)
 
 
-def _linear(
-    m: Measurement, params: GossipULA, gossip: theory.Gossip, curvature: Curvature
+def _regression_rows(
+    m: Measurement, params: GossipULA, gossip: theory.Gossip, curvature: theory.Curvature
 ) -> Iterator[Row]:
     """Yield the theorems' quantities on linear regression, from the exact law."""
     problem, moments = m.problem, m.initial.moments(m.problem.dim)
@@ -169,11 +155,11 @@ def _linear(
     assert moments is not None  # of a normal law
     agents, dim, posterior = problem.agents, problem.dim, problem.posterior
     plain = replace(params, communication="always", threshold=None, decay=None)
-    choices = StepReader(plain, problem, m.network).choices()(0)
+    choices = StepReader(plain, problem, m.network).read_step(0).choices
     limit = choices.stationary()
     if limit is None:
         raise unmet_need("gossip_theorems", "steps for which the second moments settle")
-    squares = _squares(m, params, problem)
+    squares = _list_squares(m, params, problem)
     floor = _expect(squares, *limit)[0] / agents
     yield from final_rows(m, {"gossip_floor": floor})
     ticks = np.array([k for k in m.trace.draw if k > 0], dtype=int)
@@ -185,24 +171,22 @@ def _linear(
         averages.append(exact.marginals(mean, cov, agents, dim)[2:])
         mean, cov = choices.apply(mean, cov)
     apart, gradients, gossip_noise, spread = np.array(errors).T
-    given = apart[0], gradients.max() / agents
+    start_and_gradients = apart[0], gradients.max() / agents
     for name, printed in (("bound", True), ("rederived", False)):
-        bound = theory.consensus_bound(gossip, ticks, *given, printed) / agents
+        bound = theory.consensus_bound(gossip, ticks, *start_and_gradients, printed) / agents
         infinite = [np.inf] * (0 in m.trace.draw)
-        found = {f"gossip_{name}": [*infinite, *bound]}
-        yield from series([0] * len(infinite) + ticks.tolist(), "network", found, chance=False)
+        bounds = {f"gossip_{name}": [*infinite, *bound]}
+        yield from series([0] * len(infinite) + ticks.tolist(), "network", bounds, chance=False)
     if params.communication == "triggered":
-        yield from windows(m, "gossip_added", floor)
+        yield from window_rows(m, "gossip_added", floor)
         return
-    offset = theory.consensus_bound(gossip, np.array([1e18]), *given, printed=False)
-    bias = theory.Bias(
-        *(curvature.smooth, curvature.smoothest, curvature.least),
-        *(gossip_noise.max(), spread.max()),
+    offset = theory.consensus_bound(gossip, np.array([1e18]), *start_and_gradients, printed=False)
+    start = _enclose_divergence(*averages[0], posterior)[0], apart[0]
+    of_bias = theory.divergence_bound(
+        gossip, curvature, ticks, start, float(offset[0]), gossip_noise.max(), spread.max()
     )
-    first = _divergence(*averages[0], posterior)[0]
-    of_bias = theory.divergence_bound(gossip, bias, ticks, first, apart[0], float(offset[0]))
-    settled = _divergence(*exact.marginals(*limit, agents, dim)[2:], posterior)[0]
-    ends = np.array([_divergence(*averages[int(k)], posterior, gossip.step) for k in ticks])
+    settled = _enclose_divergence(*exact.marginals(*limit, agents, dim)[2:], posterior)[0]
+    ends = np.array([_enclose_divergence(*averages[int(k)], posterior, gossip.step) for k in ticks])
     least, most = ends.reshape(-1, 2).T
     curves = {
         "gossip_consensus": apart[ticks] / agents,
@@ -213,7 +197,7 @@ def _linear(
     yield from final_rows(m, {"gossip_bias": settled, "gossip_bias_bound": of_bias[1]})
 
 
-def _divergence(
+def _enclose_divergence(
     mean: np.ndarray, cov: np.ndarray, posterior: Gaussian, step: float = 1.0
 ) -> tuple[float, float]:
     """Return bounds of the divergence of the agents' average from the posterior."""
@@ -233,7 +217,7 @@ def _expect(squares: list[Square], mean: np.ndarray, cov: np.ndarray) -> list[fl
     return [(M @ cov * M).sum() + ((M @ mean - v) ** 2).sum() for M, v in squares]
 
 
-def _squares(m: Measurement, params: GossipULA, problem: Quadratic) -> list[Square]:
+def _list_squares(m: Measurement, params: GossipULA, problem: Quadratic) -> list[Square]:
     """Return the squares whose expectations are disagreement, n mu_g, C_xi and C_w."""
     agents, identity = problem.agents, np.eye(problem.dim)
     average = np.kron(np.full((1, agents), 1 / agents), identity)
@@ -241,9 +225,9 @@ def _squares(m: Measurement, params: GossipULA, problem: Quadratic) -> list[Squa
     gram, shift = problem.gram.sum(axis=0), problem.shift.sum(axis=0)
     weight = params.gradient_weights(m.network.graph) / agents
     errors, offsets = [], []  # of the gradient that each pair sees, in place of all
-    for (i, j), share in _pairs(m):
-        seen = np.tensordot(weight[[i, j]], problem.gram[[i, j]], axes=1)
-        errors.append(np.sqrt(share) * (gram - seen) @ average)
+    for (i, j), share in _list_pairs(m):
+        pair_gram = np.tensordot(weight[[i, j]], problem.gram[[i, j]], axes=1)
+        errors.append(np.sqrt(share) * (gram - pair_gram) @ average)
         offsets.append(np.sqrt(share) * (shift - weight[[i, j]] @ problem.shift[[i, j]]))
     return [
         (center, np.zeros(len(center))),

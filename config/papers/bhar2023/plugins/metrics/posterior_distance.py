@@ -44,7 +44,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     pairs = target.sample(FLOORS * 2 * count, rng).reshape(FLOORS, 2, count, -1)
     floors = np.array([distances(costs(a, b), ORDERS) for a, b in pairs])
     for place, order in enumerate(ORDERS):
-        found = {f"posterior_w{order}": mean_interval(values[place])}
-        yield from series([m.last], m.agents, found)
+        numbers = {f"posterior_w{order}": mean_interval(values[place])}
+        yield from series([m.last], m.agents, numbers)
         floor = mean_over_chains(floors[:, place])
         yield Row(m.last, "network", f"posterior_w{order}_floor", *floor, trials=FLOORS)

@@ -52,9 +52,9 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     steps, plateaus = [], []
     for step in selection.distinct(runs, "step_size"):
         plain, triggered = (
-            selection.only(selection.select(runs, wanted), f"the run with {wanted}")
+            selection.take_single(selection.select(runs, labels), f"the run with {labels}")
             for value in (PLAIN, TRIGGERED)
-            for wanted in [{"step_size": step, params.pair: value}]
+            for labels in [{"step_size": step, params.pair: value}]
         )
         steps.append(float(step))
         for text, run in (
@@ -79,8 +79,8 @@ def _lay_out(rows: Sequence[Sequence[Any]]) -> Layout:
     texts: dict[str, dict[str, str]] = {}
     for quantity, alpha, *number in rows:
         step = "all" if alpha is None else f"{alpha:g}"
-        texts.setdefault(step, {})[quantity] = words.rounded(*number)
-    lines = [[step, *(own.get(name, "") for name in quantities)] for step, own in texts.items()]
+        texts.setdefault(step, {})[quantity] = words.format_number(*number)
+    lines = [[step, *(row.get(name, "") for name in quantities)] for step, row in texts.items()]
     return Layout(["alpha", *quantities], lines, 1)
 
 

@@ -20,5 +20,5 @@ def rows(m: Measurement) -> Iterator[Row]:
     average = np.asarray(m.trace["x_average"])  # (chains, draws, dim)
     values = np.stack([m.problem.accuracy(x[:, None])[:, 0] for x in average.swapaxes(0, 1)], 1)
     values[~np.isfinite(average).all(axis=-1)] = np.nan
-    found = {"accuracy_mean": mean_interval(values), "accuracy_sd": spread_interval(values)}
-    return series(m.trace.draw, "average", found)
+    numbers = {"accuracy_mean": mean_interval(values), "accuracy_sd": spread_interval(values)}
+    return series(m.trace.draw, "average", numbers)

@@ -48,5 +48,5 @@ def rows(m: Measurement) -> Iterator[Row]:
     share = out.mean(axis=0)
     with np.errstate(invalid="ignore"):
         ends = np.vectorize(wilson)(share, len(out))
-    found = {"outside_share": (share, *ends), "outside_distance": mean_interval(far)}
-    yield from series(m.trace.draw, names, found)
+    numbers = {"outside_share": (share, *ends), "outside_distance": mean_interval(far)}
+    yield from series(m.trace.draw, names, numbers)

@@ -14,15 +14,14 @@ posterior by quadrature.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
-from typing import Annotated, Any, Literal
+import math
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from concord.contracts import DataSets, Stream
-from concord.laws.reference_laws import AnalyticLaw
+from concord.laws.reference_laws import Draws
 from concord.libraries import special
 from concord.options import NonNegative, Options
 from concord.sampling.partition import Partition
@@ -56,21 +55,23 @@ def build(
 
 
 @dataclass(frozen=True, repr=False)
-class OnLine(AnalyticLaw):
-    """A law of one parameter with a quantile function of levels in [0, 1]."""
+class OnLine(Draws):
+    """A law of one parameter by the probabilities of equal cells, on which it is uniform.
 
-    inverse: Callable[[np.ndarray], np.ndarray]
+    values, weights: the middles of the cells and their probabilities. edges: of the cells.
+    """
+
+    edges: np.ndarray = field(kw_only=True)
+    draws: ClassVar[float] = math.inf
 
     def quantiles(self, levels: np.ndarray) -> np.ndarray:
         """Return the quantiles at given levels in [0, 1], (levels, 1)."""
-        return self.inverse(levels)[:, None]
+        mass = np.append(0.0, np.cumsum(np.asarray(self.weights)))
+        return np.interp(levels, mass, self.edges)[:, None]
 
-
-def _draw(
-    inverse: Callable[[np.ndarray], np.ndarray], count: int, rng: np.random.Generator
-) -> np.ndarray:
-    """Return independent draws, (count, 1), of the law whose quantile function is ``inverse``."""
-    return inverse(rng.random(count))[:, None]
+    def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        """Return independent draws, (count, 1)."""
+        return self.quantiles(rng.random(count))
 
 
 def soften(potential: np.ndarray, smoothing: float) -> OnLine:
@@ -87,12 +88,7 @@ def soften(potential: np.ndarray, smoothing: float) -> OnLine:
     if smoothing:
         log -= (x - x.clip(a, b)) ** 2 / (2 * smoothing)
     mass = np.exp(log - log.max())
-    mass /= mass.sum()
-    mean = mass @ x
-    second, third, fourth = (mass @ (x - mean) ** power for power in (2, 3, 4))
-    inverse: Any = partial(np.interp, xp=np.concatenate([[0.0], mass.cumsum()]), fp=edges)
-    moments = np.array([mean]), np.array([[second]]), np.array([third]), np.array([fourth])
-    return OnLine(*moments, partial(_draw, inverse), inverse)
+    return OnLine(x[:, None], mass / mass.sum(), edges=edges)
 
 
 class Polynomial(TableProblem):

@@ -44,12 +44,12 @@ def rows(m: Measurement) -> Iterator[Row]:
     """
     if m.recorded is None:
         raise unmet_need("recorded", "recorded numbers: the run's key recorded")
-    names, ours, ends, again, theirs = _own(m)
+    names, ours, ends, again, theirs = _resample(m)
     record = np.full((len(m.trace.draw), len(names)), np.nan)
     table, metric = load_table(m.recorded.table, m.resources), m.recorded.metric
     places = {int(k): row for row, k in enumerate(m.trace.draw)}
     agents = [text.removesuffix(".0") for text in table["agent"].astype(str)]
-    for at in np.flatnonzero(_found(table, m.recorded.where)):
+    for at in np.flatnonzero(_matching_rows(table, m.recorded.where)):
         row, who = places.get(int(table["iteration"][at])), agents[at]
         if row is not None and who in names:
             record[row, names.index(who)] = table[metric][at]
@@ -69,32 +69,34 @@ def rows(m: Measurement) -> Iterator[Row]:
     with np.errstate(invalid="ignore"):  # of what diverged
         share = inside(record[have] - ours[have])
         of_law = [inside(np.roll(theirs, by, axis=0) - again) for by in range(1, 1 + PAIRS)]
-    level = LEAST / _together(table, m.recorded.where, m.recorded.like)
+    level = LEAST / _count_records(table, m.recorded.where, m.recorded.like)
     shares = {"inside": share, "usual": np.mean(of_law), "least": np.quantile(of_law, level)}
-    known = np.isfinite([ours[have], low, high]).all()
+    finite = np.isfinite([ours[have], low, high]).all()
     for name, each in shares.items():
-        value = float(each) if known else np.nan
+        value = float(each) if finite else np.nan
         # A test's statistic: it decides as it is.
         yield Row(m.last, "network", f"recorded_{name}", value, value, value, trials=REPLICATES)
 
 
-def _found(table: Mapping[str, np.ndarray], where: Mapping[str, Any]) -> np.ndarray:
+def _matching_rows(table: Mapping[str, np.ndarray], where: Mapping[str, Any]) -> np.ndarray:
     """Return the mask of a table's rows that have the given values."""
     keep = np.full(len(next(iter(table.values()))), True)
-    for column, wanted in where.items():
-        keep &= table[column] == (wanted if isinstance(wanted, str) else float(wanted))
+    for column, value in where.items():
+        keep &= table[column] == (value if isinstance(value, str) else float(value))
     return keep
 
 
-def _together(
+def _count_records(
     table: Mapping[str, np.ndarray], where: Mapping[str, Any], like: Mapping[str, str]
 ) -> int:
     """Return the number of runs that the table records beside this one."""
-    keep = _found(table, {column: wanted for column, wanted in where.items() if column not in like})
+    keep = _matching_rows(
+        table, {column: value for column, value in where.items() if column not in like}
+    )
     return max(len(set(zip(*(table[column][keep] for column in like), strict=True))), 1)
 
 
-def _own(m: Measurement) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _resample(m: Measurement) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return agents, our values, interval ends less the values, and two sets of resampled values.
 
     Resampled values, (replicate, draw, agent), are of as many chains as ours and as the record has.

@@ -15,7 +15,7 @@ from scipy.sparse import block_diag, csr_array
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.options import Index, Options, Positive, Some
-from concord.problems.data import required_tables
+from concord.problems.points import required_tables
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampling.partition import Partition
 
@@ -75,13 +75,13 @@ def build(
         raise ConcordError(
             f"{params.table} is for {who.max() + 1} agents, not {agents}; set agents"
         )
-    dim, own = row.max() + 1, row == column
+    dim, diagonal = row.max() + 1, row == column
     means, covs = np.zeros((agents, dim)), np.zeros((agents, dim, dim))
     covs[who, row, column] = table["covariance"]
-    means[who[own], row[own]] = table["mean"][own]
+    means[who[diagonal], row[diagonal]] = table["mean"][diagonal]
     if params.coordinates is not None:
-        kept = list(params.coordinates)
-        means, covs = means[:, kept], covs[:, kept][:, :, kept]
+        coordinates = list(params.coordinates)
+        means, covs = means[:, coordinates], covs[:, coordinates][:, :, coordinates]
     gram = np.linalg.inv(covs)
     gram = (gram + gram.swapaxes(1, 2)) / 2
     shift = (gram @ means[..., None])[..., 0]

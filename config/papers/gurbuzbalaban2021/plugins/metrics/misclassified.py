@@ -37,19 +37,19 @@ def rows(m: Measurement) -> Iterator[Row]:
             reach = 1.5 * (q75 - q25) if q25 < q75 else 0.0
             inside = values[(values >= q25 - reach) & (values <= q75 + reach)]
             resampled = values[chosen]
-            found = {
+            numbers = {
                 "min": values[0],
                 "whisker_lo": min(inside[0], q25),
                 "q25": q25,
                 "q75": q75,
                 "whisker_hi": max(inside[-1], q75),
                 "max": values[-1],
-                "median": (median, *_ends(median, np.median(resampled, axis=1))),
-                "mean": (mean := values.mean(), *_ends(mean, resampled.mean(axis=1))),
+                "median": (median, *_bootstrap_interval(median, np.median(resampled, axis=1))),
+                "mean": (mean := values.mean(), *_bootstrap_interval(mean, resampled.mean(axis=1))),
             }
-            yield from series([k], agent, {f"misclassified_{n}": v for n, v in found.items()})
+            yield from series([k], agent, {f"misclassified_{n}": v for n, v in numbers.items()})
 
 
-def _ends(value: float, resampled: np.ndarray) -> tuple[float, float]:
+def _bootstrap_interval(value: float, resampled: np.ndarray) -> tuple[float, float]:
     """Return the percentile interval of resampled values; (value, value) if value is not finite."""
     return percentile_interval(resampled) if np.isfinite(value) else (value, value)

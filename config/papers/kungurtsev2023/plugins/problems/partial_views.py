@@ -60,15 +60,17 @@ def build(
     table = np.column_stack([features, targets])
     table = (table - table[training].mean(axis=0)) / table[training].std(axis=0)
     X, y = np.column_stack([table[:, :-1], np.ones(len(table))]), table[:, -1]
-    seen = np.zeros((agents, FEATURES + 1))
-    seen[:, -1] = 1.0
-    for row, own in zip(seen, partition.split(FEATURES, agents, stream("partition")), strict=True):
-        row[own] = 1.0
+    views = np.zeros((agents, FEATURES + 1))
+    views[:, -1] = 1.0
+    for row, features_seen in zip(
+        views, partition.split(FEATURES, agents, stream("partition")), strict=True
+    ):
+        row[features_seen] = 1.0
     gram = params.precision * X[training].T @ X[training]
     shift = params.precision * X[training].T @ y[training]
     prior = np.eye(FEATURES + 1)
-    each = seen[:, :, None] * seen[:, None, :] * gram + prior / agents
-    problem = PartialViews(each, seen * shift)
+    each = views[:, :, None] * views[:, None, :] * gram + prior / agents
+    problem = PartialViews(each, views * shift)
     problem.test = X[testing], y[testing]
     if params.posterior_of == "all":
         cov = np.linalg.inv(gram + prior)

@@ -60,11 +60,11 @@ def build(
         parts = [training[owner == agent] for agent in range(agents)]
         data = AgentData.from_parts(images, labels, parts)
     else:
-        seen = np.ones((4, SIDE * SIDE + 1))
+        views = np.ones((4, SIDE * SIDE + 1))
         row, column = np.divmod(np.arange(SIDE * SIDE), SIDE)
-        seen[:, :-1] = (row // 4 * 2 + column // 4) == np.arange(4)[:, None]
+        views[:, :-1] = (row // 4 * 2 + column // 4) == np.arange(4)[:, None]
         data = AgentData.from_parts(images, labels, [training] * 4)
-        data = AgentData(data.features * seen[:, None], data.targets, data.counts)
+        data = AgentData(data.features * views[:, None], data.targets, data.counts)
     return SoftmaxDigits(data, images[testing], labels[testing])
 
 
@@ -77,7 +77,7 @@ class SoftmaxDigits(OneDataSet):
         self.data, self.counts, self.agents = data, data.counts, len(data.counts)
         self.dim = (SIDE * SIDE + 1) * CLASSES
         self._decay = 1 / (PRIOR_VARIANCE * self.agents)
-        self._wanted = np.eye(CLASSES)[data.targets] * data.mask[..., None]
+        self._labels = np.eye(CLASSES)[data.targets] * data.mask[..., None]
         self._images = images
         self.tests = {"digits": SimpleNamespace(labels=labels)}
 
@@ -89,25 +89,25 @@ class SoftmaxDigits(OneDataSet):
         """Return class probabilities of each agent's images, (chains, agents, n, classes)."""
         return softmax(self.data.features @ self._weights(x), axis=-1) * self.data.mask[..., None]
 
-    def _back(self, errors: np.ndarray, x: np.ndarray) -> np.ndarray:
+    def _sum_errors(self, errors: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Return sums of errors (chains, agents, n, classes) times images, and the prior's part."""
         sums = self.data.features.swapaxes(-1, -2) @ errors
         return sums.reshape(x.shape) + self._decay * x
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the gradient of every f_i at x_i, (chains, agents, dim)."""
-        return self._back(self._probabilities(x) - self._wanted, x)
+        return self._sum_errors(self._probabilities(x) - self._labels, x)
 
     def hessian_product(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the products of the Hessians at x with v, (chains, agents, dim)."""
         p = self._probabilities(x)
         along = p * (self.data.features @ self._weights(v))
-        return self._back(along - p * along.sum(axis=-1, keepdims=True), v)
+        return self._sum_errors(along - p * along.sum(axis=-1, keepdims=True), v)
 
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i), (chains, agents)."""
         log = log_softmax(self.data.features @ self._weights(x), axis=-1)
-        return 0.5 * self._decay * (x**2).sum(axis=-1) - (log * self._wanted).sum(axis=(-2, -1))
+        return 0.5 * self._decay * (x**2).sum(axis=-1) - (log * self._labels).sum(axis=(-2, -1))
 
     def accuracy(self, x: np.ndarray) -> np.ndarray:
         """Return the fraction of test images that each x_i labels right, (chains, agents)."""

@@ -51,14 +51,14 @@ def rows(m: Measurement) -> Iterator[Row]:
             mean = state.mean[agent]
             precision = state.precision[agent]
             loss = float(problem.potential(np.broadcast_to(mean, shape)).sum())  # type: ignore[attr-defined]
-            found = dict.fromkeys(METRICS[:-1], np.inf)
+            numbers = dict.fromkeys(METRICS[:-1], np.inf)
             if np.isfinite(loss):
-                found |= {"global_loss": loss, "excess_loss": max(loss - least, 0.0)}
+                numbers |= {"global_loss": loss, "excess_loss": max(loss - least, 0.0)}
                 is_law = np.isfinite(precision).all() and np.linalg.eigvalsh(precision)[0] > 0
                 has_width = is_law and m.sampler.family != "point"
                 cov = np.linalg.inv(precision) if has_width else np.zeros_like(precision)
                 *of_cov, bias = compare(mean, cov, target)
                 if not is_law:
                     of_cov = [np.inf] * len(of_cov)
-                found |= dict(zip(OF_LAWS, (*of_cov, bias), strict=True))
-            yield from series([k + 1], str(agent), found, chance=False)
+                numbers |= dict(zip(OF_LAWS, (*of_cov, bias), strict=True))
+            yield from series([k + 1], str(agent), numbers, chance=False)

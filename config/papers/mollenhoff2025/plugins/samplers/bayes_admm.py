@@ -120,14 +120,14 @@ class BayesADMM(Sampler):
         H = problem.gram - prior / agents
         mean, precision = self._solve(H, problem.shift, rho, state)
         problem.pay(1)
-        pull = _product(precision, mean)
+        pull = _multiply(precision, mean)
         laws = np.concatenate([pull, precision.reshape(agents, -1)], axis=1)
         coordinates = laws, np.concatenate([tightness @ center, tightness.ravel()])
         if self.dual != "natural":
             factor = -0.5 if self.dual == "expectation" else 1.0
             coordinates = (
-                _moments(mean, precision, factor),
-                _moments(center, tightness, factor),
+                _expectation_parameters(mean, precision, factor),
+                _expectation_parameters(center, tightness, factor),
             )
         change = self.damping * rho * (coordinates[0] - coordinates[1])
         if self.family == "point":
@@ -169,7 +169,7 @@ class BayesADMM(Sampler):
         for t in range(self.solver_steps):
             size = 1 / (1 + t / 10)
             precision = (1 - size * rho) * precision + size * (H - V + rho * tightness)
-            slope = _product(H - V, mean) - b + v + rho * (mean - center) @ tightness
+            slope = _multiply(H - V, mean) - b + v + rho * (mean - center) @ tightness
             mean = mean - size * np.linalg.solve(precision, slope[..., None])[..., 0]
         return mean, precision
 
@@ -194,12 +194,12 @@ class BayesADMM(Sampler):
         return float(itemsize * (dim + entries[self.family]))
 
 
-def _product(matrices: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+def _multiply(matrices: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     """Return the products of matrices (agents, dim, dim) with vectors (agents, dim)."""
     return np.einsum("ade,ae->ad", matrices, vectors)
 
 
-def _moments(mean: np.ndarray, precision: np.ndarray, factor: float) -> np.ndarray:
+def _expectation_parameters(mean: np.ndarray, precision: np.ndarray, factor: float) -> np.ndarray:
     """Return m and a factor times S^{-1} + m m^T in one vector, (..., dim + dim^2)."""
     second = np.linalg.inv(precision) + mean[..., :, None] * mean[..., None, :]
     return np.concatenate([mean, factor * second.reshape(*mean.shape[:-1], -1)], axis=-1)

@@ -7,6 +7,7 @@ researcher writes in a paper's YAML (Parayil et al., Fig S3)::
       - { title: SGD, select: { sampler: sgd } }
       - { title: agent 1, select: { sampler: d_ula }, agent: 0 }
     sets: { mnist: MNIST, svhn: SVHN }
+    ylim: [0.003, 60]
     missing: { svhn: "SVHN was not run: its file is missing" }
 
 A set that no panel has is named below with its text in ``missing``; without one it is an error.
@@ -24,8 +25,7 @@ from concord_studies import selection
 from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.figures._axes import label_log_axis
-from concord_studies.figures._options import Limits
-from concord_studies.figures._panels import Panels, arrange_panels, limits
+from concord_studies.figures._panels import Panels, arrange_panels
 from concord_studies.option_notes import NamesRuns
 from concord_studies.results import Measured
 
@@ -43,15 +43,15 @@ class Params(Options):
 
     panels: Annotated[Some[Panel], "panels, in reading order"]
     sets: Annotated[dict[str, Any], "test sets shown, {name: text in the legend}"]
+    ylim: Annotated[tuple[float, float], "[low, high] of the density"]
     missing: Annotated[
-        dict[str, Any] | None, "texts for sets that may not have been run, {name: text}"
-    ] = None
-    ylim: Annotated[Limits, "[low, high] of the density; null leaves a side to the data"] = None
+        dict[str, Any], "texts for sets that may not have been run, {name: text}"
+    ] = {}  # noqa: RUF012
 
 
 def reads(params: Params) -> list[Read]:
     """Return the metrics that the runs of the figure must have."""
-    names = [name for name in params.sets if name not in (params.missing or {})]
+    names = [name for name in params.sets if name not in params.missing]
     return [
         Read(f"confidence_density_{name}_0", panel.select, (panel.agent,))
         for panel in params.panels
@@ -62,23 +62,25 @@ def reads(params: Params) -> list[Read]:
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw densities of predictive probabilities, a panel for each run."""
-    chosen = [
-        (p.title, [selection.only(selection.select(runs, p.select), f"panel {p.title!r}")])
-        for p in params.panels
-    ]
-    panels, missing = Panels(arrange_panels(chosen), 1.45, width="full"), params.missing or {}
-    each = zip(params.sets, style.looks("set", list(params.sets)), _PATTERNS, strict=False)
-    looks = {name: (look, pattern) for name, look, pattern in each}
+    cells = []
+    for p in params.panels:
+        run = selection.take_single(selection.select(runs, p.select), f"panel {p.title!r}")
+        cells.append((p.title, [run]))
+    panels = Panels(arrange_panels(cells), 1.45, width="full")
+    colors = [look.color for look in style.looks("set", list(params.sets))]
+    looks: dict[str, dict[str, Any]] = {
+        name: {"color": color, "linestyle": pattern}
+        for name, color, pattern in zip(params.sets, colors, _PATTERNS, strict=False)
+    }
     drawn = set()
     for panel, (cell, ax) in zip(params.panels, panels, strict=True):
-        for name, (look, pattern) in looks.items():
+        for name, look in looks.items():
             density = _read_density(cell.runs[0], name, panel.agent)
             if len(density):
                 bins = np.linspace(0, 1, len(density) + 1)
-                look_of = {"color": look.color, "linewidth": 1.1, "linestyle": pattern}
-                ax.stairs(density, bins, baseline=None, **look_of)
+                ax.stairs(density, bins, baseline=None, linewidth=1.1, **look)
                 drawn.add(name)
-            elif name not in missing:
+            elif name not in params.missing:
                 raise ConcordError(
                     f"run {cell.runs[0].name} has no confidence_density_{name}_* of agent "
                     f"{panel.agent}; choose another set or agent, or say in missing why"
@@ -86,16 +88,14 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         ax.set_yscale("log")
         ax.set_xlim(0, 1)
         ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
-    panels.axes[0].set_ylim(*limits(params.ylim, "ylim"))  # of all of them
+    panels.axes[0].set_ylim(*params.ylim)  # of all of them
     label_log_axis(panels.axes[0].yaxis)
     panels.label("probability of the predicted label", "density")
-    handles = [
-        style.entry(params.sets[name], color=look.color, linestyle=pattern)
-        for name, (look, pattern) in looks.items()
-        if name in drawn
+    entries = [
+        style.entry(params.sets[name], **look) for name, look in looks.items() if name in drawn
     ]
-    lacking = [style.entry(missing[name], linestyle="") for name in looks if name not in drawn]
-    return panels.with_legend([*handles, *lacking])
+    notes = [style.entry(params.missing[name], linestyle="") for name in looks if name not in drawn]
+    return panels.with_legend([*entries, *notes])
 
 
 # Sets that coincide are both seen; the first is the one that a sampler was trained on.
@@ -105,6 +105,6 @@ _PATTERNS: tuple[Any, ...] = ("-", "-.", (0, (2.2, 1.2)), (0, (5, 1, 1, 1, 1, 1)
 def _read_density(run: Measured, name: str, agent: int) -> np.ndarray:
     """Return the density on a test set in the order of its bins; empty where the run has none."""
     prefix, table = f"confidence_density_{name}_", run.metrics
-    own = table[(table["agent"] == str(agent)) & table["metric"].str.startswith(prefix)]
-    bins = own["metric"].str.removeprefix(prefix).astype(int)
-    return own["value"].to_numpy()[np.argsort(bins)]
+    rows = table[(table["agent"] == str(agent)) & table["metric"].str.startswith(prefix)]
+    bins = rows["metric"].str.removeprefix(prefix).astype(int)
+    return rows["value"].to_numpy()[np.argsort(bins)]

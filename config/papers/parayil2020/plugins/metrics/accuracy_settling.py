@@ -16,7 +16,7 @@ LABELS = {
     "accuracy_apart": Label("difference of the agents' accuracies"),
 }
 
-WITHIN = 0.005
+TOLERANCE = 0.005
 
 
 def rows(m: Measurement) -> Iterator[Row]:
@@ -30,22 +30,22 @@ def rows(m: Measurement) -> Iterator[Row]:
     """
     values, draws = m.trace["accuracy"], m.trace.draw
     network = values.mean(axis=2)
-    found = mean_interval(network)
-    yield from series(draws, "network", {"accuracy_network": found})
+    network_mean = mean_interval(network)
+    yield from series(draws, "network", {"accuracy_network": network_mean})
     chains, ends = len(values), values[:, -1]
     chosen = m.stream("accuracy_settling").integers(0, chains, size=(REPLICATES, chains))
-    settled = np.array([_settled(draws, network[pick].mean(axis=0)) for pick in chosen])
+    settled = np.array([_find_settling(draws, network[pick].mean(axis=0)) for pick in chosen])
     apart = np.array([np.ptp(ends[pick].mean(axis=0)) for pick in chosen])
     for metric, value, resampled in (
-        ("accuracy_settled", _settled(draws, found[0]), settled),
+        ("accuracy_settled", _find_settling(draws, network_mean[0]), settled),
         ("accuracy_apart", float(np.ptp(ends.mean(axis=0))), apart),
     ):
         yield Row(m.last, "network", metric, value, *excess_interval(value, resampled))
 
 
-def _settled(draws: np.ndarray, curve: np.ndarray) -> float:
-    """Return the first draw from which a curve stays ``WITHIN`` of its end; nan if that is nan."""
+def _find_settling(draws: np.ndarray, curve: np.ndarray) -> float:
+    """Return the first draw from which a curve stays within ``TOLERANCE`` of its end, or nan."""
     if not np.isfinite(curve[-1]):
         return float("nan")
-    outside = np.flatnonzero(np.abs(curve - curve[-1]) > WITHIN)
+    outside = np.flatnonzero(np.abs(curve - curve[-1]) > TOLERANCE)
     return float(draws[outside[-1] + 1] if outside.size else draws[0])

@@ -53,15 +53,15 @@ def rows(m: Measurement) -> Iterator[Row]:
     bins = np.unique(place)
     centers = np.array([np.exp(np.log(recorded[place == b] + 1.0).mean()) for b in bins])
     binned = np.stack([errors[:, place == b].mean(axis=1) for b in bins], axis=1)
-    found = {"consensus_binned": mean_interval(binned)}
-    yield from series([round(k) for k in centers], "network", found)
+    means = {"consensus_binned": mean_interval(binned)}
+    yield from series([round(k) for k in centers], "network", means)
     fitted = centers >= FITTED * recorded[-1]
     last, chains = int(recorded[-1]), len(errors)
     if fitted.sum() > 1:
         log_k = np.log(centers[fitted])
         chosen = m.stream("consensus_rate").integers(0, chains, size=(REPLICATES, chains))
-        slopes = np.array([_slope(log_k, binned[pick][:, fitted]) for pick in chosen])
-        value = _slope(log_k, binned[:, fitted])
+        slopes = np.array([_fit_slope(log_k, binned[pick][:, fitted]) for pick in chosen])
+        value = _fit_slope(log_k, binned[:, fitted])
         yield Row(last, "network", "consensus_exponent", -value, *percentile_interval(-slopes))
     step, fusion = m.sampler.step_size.decay, m.sampler.fusion.decay
     exponents = {
@@ -71,7 +71,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     yield from series([last], "network", exponents, chance=False)
 
 
-def _slope(log_k: np.ndarray, errors: np.ndarray) -> float:
+def _fit_slope(log_k: np.ndarray, errors: np.ndarray) -> float:
     """Return the slope of log mean error against log k; nan where an error is not positive."""
     with np.errstate(divide="ignore"):
         logs = np.log(errors.mean(axis=0))

@@ -14,9 +14,9 @@ from concord.problem import Quadratic
 from concord.samplers.d_ula import DULA
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, series, unmet_need
-from concord_studies.metrics._theorems import Condition, conditions, with_values
+from concord_studies.metrics._theorems import Condition, condition_metrics, condition_rows
 
-METRICS = ("kl_average", "consensus_exact", *with_values("theorem2_step.a below (26)"))
+METRICS = ("kl_average", "consensus_exact", *condition_metrics("theorem2_step.a below (26)"))
 EXACT = METRICS
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
 CONDITIONS = ("theorem2_step.*",)
@@ -41,16 +41,16 @@ def rows(m: Measurement) -> Iterator[Row]:
         or not isinstance(problem, Quadratic)
     ):
         raise unmet_need("kl", "D-ULA with full gradients on linear regression")
-    divergence = kl(law.average_mean, law.average_cov, target)
+    divergence = compute_divergence(law.average_mean, law.average_cov, target)
     spread = np.trace(law.cov, axis1=-2, axis2=-1).mean(axis=1) + (law.mean**2).sum(2).mean(axis=1)
     middle = np.trace(law.average_cov, axis1=-2, axis2=-1) + (law.average_mean**2).sum(axis=1)
-    found = {"kl_average": divergence, "consensus_exact": np.maximum(spread - middle, 0.0)}
-    yield from series(law.iterations, "network", found, chance=False)
+    numbers = {"kl_average": divergence, "consensus_exact": np.maximum(spread - middle, 0.0)}
+    yield from series(law.iterations, "network", numbers, chance=False)
     step = params.step_size
-    yield from conditions(m, "theorem2_step", [step26(problem.gram, step.a, step.decay)])
+    yield from condition_rows(m, "theorem2_step", [condition26(problem.gram, step.a, step.decay)])
 
 
-def kl(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> np.ndarray:
+def compute_divergence(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> np.ndarray:
     """Return KL(N(mean, cov) || target), with means (..., dim); infinite for a law that is flat."""
     precision = np.linalg.inv(target.cov)
     away = mean - target.mean
@@ -61,7 +61,7 @@ def kl(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> np.ndarray:
     return 0.5 * (trace + square - logs - mean.shape[-1])
 
 
-def step26(gram: np.ndarray, a: float, delta_2: float) -> Condition:
+def condition26(gram: np.ndarray, a: float, delta_2: float) -> Condition:
     r"""Return whether Theorem 2's choice of a, (26), can be met on linear regression.
 
     .. math::

@@ -29,47 +29,43 @@ Whether a network learns may be chance: ``learned_share`` is the part of the cha
 classify, on average, more than half of the first test set right, with Wilson's interval. A network
 that has not learned predicts one label for all images, and has a tenth of ten labels right. All
 other numbers are means over the chains that have learned (over all if none has), with Student's
-intervals. Of a run of one chain, intervals tell how far the images decide the number. Of a chain
-that diverged nothing is predicted, and nothing is known: the numbers are not a number.
+intervals but for those of a bin or a pair of labels. Of a chain that diverged nothing is predicted,
+and nothing is known: the numbers are not a number.
 """
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
-from concord.errors import ConcordError
-from concord.laws.intervals import mean_interval, quantile
 from concord_studies.contracts import Label, WithTestSets
 from concord_studies.intervals import mean_over_chains, wilson
 from concord_studies.metrics import Measurement, Row, unmet_need
 
-_OF_A_SET = (
+PATTERNS = (
     *("accuracy_{set}", "accuracy_apart_{set}", "recall_{set}_[0-9]"),
     *("confidence_mean_{set}", "confidence_sd_{set}", "confidence_density_{set}_[0-9]*"),
     *("confusion_{set}_[0-9]_[0-9]", "probability_{set}_[0-9]*_[0-9]*"),
     *("example_predicted_{set}_[0-9]*", "example_true_{set}_[0-9]*"),
     *("example_probability_{set}_[0-9]*", "example_sd_{set}_[0-9]*"),
 )
-_TEST_SETS = {"mnist": "MNIST", "svhn": "SVHN", "digits": "digits"}
-_SAID = {
+TEST_SETS = {"mnist": "MNIST", "svhn": "SVHN", "digits": "digits"}
+WORDS = {
     "accuracy_apart": "difference of the agents' accuracies",
     "recall": "part of the label's images classified right",
     "confidence_mean": "mean probability of the predicted label",
     "confidence_sd": "standard deviation of the predicted label's probability",
 }
 METRICS = (
-    *(name.format(set=test_set) for test_set in _TEST_SETS for name in _OF_A_SET),
+    *(name.format(set=test_set) for test_set in TEST_SETS for name in PATTERNS),
     "learned_share",
 )
 RECORDS = ("predictive",)
 LABELS = {
     "learned_share": Label("part of the chains that learn", "share of chains that learn"),
     **{
-        f"{name}_{test_set}": Label(f"{_SAID.get(name, name.replace('_', ' '))}{rest} on {title}")
-        for test_set, title in _TEST_SETS.items()
-        for name, rest in ((m.partition("_{set}")[0], " {}" * ("[" in m)) for m in _OF_A_SET)
+        f"{name}_{test_set}": Label(f"{WORDS.get(name, name.replace('_', ' '))}{rest} on {title}")
+        for test_set, title in TEST_SETS.items()
+        for name, rest in ((m.partition("_{set}")[0], " {}" * ("[" in m)) for m in PATTERNS)
     },
 }
 
@@ -83,103 +79,75 @@ def rows(m: Measurement) -> Iterator[Row]:
     if not isinstance(m.problem, WithTestSets):
         raise unmet_need("predictions", "a problem with test sets")
     ends = np.cumsum([len(images.labels) for images in m.problem.tests.values()])
-    if mean.shape[2] != ends[-1]:
-        raise ConcordError(
-            f"the trace has predictions for {mean.shape[2]} test images, there are {ends[-1]}; "
-            "delete the trace to have it made again"
-        )
-    sets = {
-        name: (images.labels, *(x[:, :, end - len(images.labels) : end] for x in (mean, sd)))
-        for (name, images), end in zip(m.problem.tests.items(), ends, strict=True)
-    }
-    labels, chances, _ = next(iter(sets.values()))
-    learned = _accuracy(chances, labels).mean(axis=1) > LEARNED
+    parts = [np.split(each, ends[:-1], axis=2) for each in (mean, sd)]
+    sets = list(zip(m.problem.tests.items(), *parts, strict=True))
+    (_, images), chances, _ = sets[0]
+    learned = _classified_right(chances, images.labels).mean(axis=1) > LEARNED
     unknown = ~np.isfinite(chances).all(axis=(1, 2, 3))
     share = float(learned.mean()) + (np.nan if unknown.any() else 0)
-    of_share = share, *wilson(share, len(learned))
-    yield Row(m.last, "network", "learned_share", *of_share, trials=len(learned))
+    ends_of_share = wilson(share, len(learned))
+    yield Row(m.last, "network", "learned_share", share, *ends_of_share, trials=len(learned))
     used = learned | unknown if learned.any() else np.full(len(learned), True)
-    for name, (labels, chances, spreads) in sets.items():
-        examples = m.problem.examples.get(name, {})
+    for (name, images), chances, spreads in sets:
+        labels, examples = images.labels, m.problem.examples.get(name, {})
         for column, agent in enumerate(m.agents):
-            own, spread = chances[used, column], spreads[used, column]
-            for row in _of_set(name, own, labels, single=len(learned) == 1):
-                yield row._replace(iteration=m.last, agent=agent)
-            for row in _examples(name, examples, own, spread, labels):
-                yield row._replace(iteration=m.last, agent=agent)
+            of_agent, spread = chances[used, column], spreads[used, column]
+            averages, numbers = _score_set(name, of_agent, labels)
+            average = of_agent.mean(axis=0)
+            for image, place in examples.items():
+                label = average[place].argmax()
+                averages[f"example_probability_{name}_{image}"] = of_agent[:, place, label]
+                averages[f"example_sd_{name}_{image}"] = spread[:, place, label]
+                predicted = label if np.isfinite(average[place, label]) else np.nan
+                numbers[f"example_predicted_{name}_{image}"] = predicted
+                true = f"example_true_{name}_{image}"
+                yield Row(m.last, agent, true, labels[place], chance=False)
+            for metric, each in averages.items():
+                yield Row(m.last, agent, metric, *mean_over_chains(each), trials=len(each))
+            for metric, number in numbers.items():
+                yield Row(m.last, agent, metric, number)
         if len(m.agents) > 1:
-            apart = np.ptp(_accuracy(chances[used], labels), axis=1)
+            apart = np.ptp(_classified_right(chances[used], labels), axis=1)
             of_agents = mean_over_chains(apart)
             yield Row(m.last, "network", f"accuracy_apart_{name}", *of_agents, trials=len(apart))
 
 
-def _accuracy(chances: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def _classified_right(chances: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return the fraction of images classified right, from chances (..., images, classes)."""
     unknown = np.where(np.isfinite(chances).all(axis=(-2, -1)), 0.0, np.nan)
     return (chances.argmax(axis=-1) == labels).mean(axis=-1) + unknown
 
 
-def _row(metric: str, *number: Any, **more: Any) -> Row:
-    """Return a row that has no place yet."""
-    return Row(0, "", metric, *number, **more)
+def _score_set(
+    name: str, chances: np.ndarray, labels: np.ndarray
+) -> tuple[dict[str, np.ndarray], dict[str, float]]:
+    """Return metrics of class probabilities (chains, images, classes) on a labeled test set.
 
-
-def _of_set(name: str, chances: np.ndarray, labels: np.ndarray, single: bool) -> Iterator[Row]:
-    """Yield metrics of class probabilities (chains, images, classes) on a labeled test set.
-
-    Intervals are over images where the chain is a ``single`` one.
+    Those of which every chain has a number, (chains,), and those of all chains together.
     """
-    chains, images, classes = chances.shape
+    chains, _, classes = chances.shape
     predicted, confidence = chances.argmax(axis=-1), chances.max(axis=-1)
     unknown = 0.0 if np.isfinite(chances).all() else np.nan
-
-    def number(metric: str, each: np.ndarray, ends: Sequence[Any], count: int) -> Row:
-        """Return the mean over chains of a metric; ``ends`` and ``count`` are of its images."""
-        if single:
-            return _row(metric, float(each[0]), *ends, trials=count)
-        return _row(metric, *mean_over_chains(each), trials=chains)
-
-    right = _accuracy(chances, labels)
-    yield number(f"accuracy_{name}", right, wilson(right[0], images), images)
-    mean, sd = confidence.mean(axis=1), confidence.std(axis=1)
-    yield number(f"confidence_mean_{name}", mean, mean_interval(confidence[0])[1:], images)
-    yield number(f"confidence_sd_{name}", sd, _sd(confidence[0])[1:], images)
+    averages = {
+        f"accuracy_{name}": _classified_right(chances, labels),
+        f"confidence_mean_{name}": confidence.mean(axis=1),
+        f"confidence_sd_{name}": confidence.std(axis=1),
+    }
     counts, _ = np.histogram(confidence, bins=BINS, range=(0, 1))
-    for place, density in enumerate(counts / max(counts.sum(), 1) * BINS + unknown):
-        yield _row(f"confidence_density_{name}_{place}", density)
+    densities = counts / max(counts.sum(), 1) * BINS + unknown
+    numbers = {f"confidence_density_{name}_{place}": d for place, d in enumerate(densities)}
     for true in range(classes):
-        here = labels == true
-        count = int(here.sum())
-        if count:
-            recall = (predicted[:, here] == true).mean(axis=1) + unknown
-            yield number(f"recall_{name}_{true}", recall, wilson(recall[0], count), count)
-        found = np.bincount(predicted[:, here].ravel(), minlength=classes) / chains + unknown
-        average = chances[:, here].mean(axis=(0, 1)) if count else np.full(classes, np.nan)
+        of_label = labels == true
+        if of_label.any():
+            recall = (predicted[:, of_label] == true).mean(axis=1) + unknown
+            averages[f"recall_{name}_{true}"] = recall
+        label_counts = (
+            np.bincount(predicted[:, of_label].ravel(), minlength=classes) / chains + unknown
+        )
+        average = (
+            chances[:, of_label].mean(axis=(0, 1)) if of_label.any() else np.full(classes, np.nan)
+        )
         for label in range(classes):
-            yield _row(f"confusion_{name}_{true}_{label}", found[label])
-            yield _row(f"probability_{name}_{true}_{label}", average[label])
-
-
-def _examples(
-    name: str, examples: Mapping[str, int], chances: np.ndarray, sd: np.ndarray, labels: np.ndarray
-) -> Iterator[Row]:
-    """Yield label, prediction and probability of example images, with intervals."""
-    average = chances.mean(axis=0)
-    for image, place in examples.items():
-        label = average[place].argmax()
-        predicted = label if np.isfinite(average[place, label]) else np.nan
-        yield _row(f"example_true_{name}_{image}", labels[place], chance=False)
-        yield _row(f"example_predicted_{name}_{image}", predicted)
-        for metric, values in (("probability", chances), ("sd", sd)):
-            of_image = mean_over_chains(values[:, place, label])
-            yield _row(f"example_{metric}_{name}_{image}", *of_image, trials=len(values))
-
-
-def _sd(values: np.ndarray) -> tuple[float, float, float]:
-    """Return a sample's standard deviation with its 95 % interval from the fourth moment."""
-    sd = values.std()
-    if not sd > 0:
-        return sd, sd, sd
-    fourth = ((values - values.mean()) ** 4).mean()
-    half = quantile(math.inf) * np.sqrt(max(fourth - sd**4, 0) / (4 * sd**2 * values.size))
-    return sd, sd - half, sd + half
+            numbers[f"confusion_{name}_{true}_{label}"] = label_counts[label]
+            numbers[f"probability_{name}_{true}_{label}"] = average[label]
+    return averages, numbers

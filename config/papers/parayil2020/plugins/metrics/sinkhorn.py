@@ -54,14 +54,14 @@ def rows(m: Measurement) -> Iterator[Row]:
     ten pairs of exact samples.
     """
     last = m.last
-    samples, pairs = _samples(m)
+    samples, pairs = _pool_draws(m)
     values = np.array(
         [
-            [_both(own[:, column], pair[0]) for column in range(len(m.agents))]
-            for own, pair in zip(samples, pairs, strict=False)
+            [_measure_both(sample[:, column], pair[0]) for column in range(len(m.agents))]
+            for sample, pair in zip(samples, pairs, strict=False)
         ]
     )
-    floors = np.array([_floor(pair.tobytes(), pair.shape) for pair in pairs])
+    floors = np.array([_measure_floor(pair.tobytes(), pair.shape) for pair in pairs])
     for place, name in enumerate(NAMES):
         for column, agent in enumerate(m.agents):
             each = values[:, column, place]
@@ -73,7 +73,7 @@ def rows(m: Measurement) -> Iterator[Row]:
         yield Row(last, "network", f"{name}_floor", *floor, trials=len(floors))
 
 
-def _samples(m: Measurement) -> tuple[list[np.ndarray], Any]:
+def _pool_draws(m: Measurement) -> tuple[list[np.ndarray], Any]:
     """Return the draws of each data set, (draws, agents, dim), and pairs of exact samples.
 
     The first pairs are those of the data sets, one for each.
@@ -81,9 +81,9 @@ def _samples(m: Measurement) -> tuple[list[np.ndarray], Any]:
     x, recorded = m.trace["x"], m.late
     replicates = m.problem if isinstance(m.problem, Replicated) else None
     sets = 1 if replicates is None else min(len(replicates.sets), len(x))
-    own = [x[number::sets] for number in range(sets)]
+    chains_by_set = [x[number::sets] for number in range(sets)]
     samples = []
-    for chains in own:
+    for chains in chains_by_set:
         chosen = thin(recorded, max(1, DRAWS // len(chains)))
         samples.append(chains[:, chosen].reshape(-1, *x.shape[2:]))
     counts = [len(sample) for sample in samples]
@@ -94,13 +94,13 @@ def _samples(m: Measurement) -> tuple[list[np.ndarray], Any]:
 
 
 @lru_cache(maxsize=32)  # for runs that share exact draws, and that one process measures
-def _floor(pair: bytes, shape: tuple[int, ...]) -> tuple[float, float]:
+def _measure_floor(pair: bytes, shape: tuple[int, ...]) -> tuple[float, float]:
     """Return both distances between two exact samples of this shape, given as bytes."""
     a, b = np.frombuffer(pair).reshape(shape)
-    return _both(a, b)
+    return _measure_both(a, b)
 
 
-def _both(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
+def _measure_both(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
     """Return the Sinkhorn cost and the exact distance between two samples (draws, dim)."""
     cost = costs(a, b)
     return sinkhorn(cost, REGULARIZATION), distances(cost, [1])[0]
@@ -117,11 +117,11 @@ def sinkhorn(cost: np.ndarray, regularization: float) -> float:
     """
     if np.isinf(cost[0, 0]):
         return float("inf")
-    found = (_iterated(cost, regularization, *attempt) for attempt in ATTEMPTS)
-    return next((value for value in found if value is not None), float("nan"))
+    attempts = (_iterate(cost, regularization, *attempt) for attempt in ATTEMPTS)
+    return next((value for value in attempts if value is not None), float("nan"))
 
 
-def _iterated(
+def _iterate(
     cost: np.ndarray, regularization: float, kind: type[np.floating], relaxation: float, most: int
 ) -> float | None:
     """Return the transport cost that Sinkhorn's iteration finds; None if it does not converge.

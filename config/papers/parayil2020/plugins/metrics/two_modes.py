@@ -31,9 +31,9 @@ def rows(m: Measurement) -> Iterator[Row]:
         raise unmet_need("two_modes", "one data set of tied_mixture")
     params, rng = problem.params, m.stream("two modes")
     whole = [np.arange(params.points)]
-    found = [
+    have_two = [
         tied_mixture.mixture(params, tied_mixture.draw_points(params, rng), whole).two_modes
         for _ in range(SETS)
     ]
-    share = float(np.mean(found))
+    share = float(np.mean(have_two))
     yield Row(m.iterations, "network", "two_modes_share", share, *wilson(share, SETS), trials=SETS)

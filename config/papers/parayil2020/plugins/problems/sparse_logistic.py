@@ -100,52 +100,51 @@ class SparseLogistic:
         self._prior_slope = sign / (agents * params.prior_scale)
         self._columns = _columns(self.features)
         self._first = 0
-        self._splits: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        self._test_features: dict[int, list[Any]] = {}
+        self._splits: dict[int, tuple[np.ndarray, np.ndarray, list[Any]]] = {}
         self.counts = np.array([len(part) for part in self._draw(1)[0][1]])
 
     def from_chain(self, first: int) -> SparseLogistic:
         """Return the problem whose chain 0 has the splits of chain ``first`` of the options."""
         later = copy.copy(self)
-        later._first, later._splits, later._test_features = self._first + first, {}, {}
+        later._first, later._splits = self._first + first, {}
         return later
 
     def _draw(self, chains: int) -> list[tuple[np.ndarray, list[np.ndarray]]]:
         """Draw each chain's test rows and agents' rows, from streams of the chain's number."""
         split, divide = self._stream("split"), self._stream("partition")
-        found = []
-        tied = self.params.splits == "tied"
+        drawn, tied = [], self.params.splits == "tied"
         for _ in range(1 if tied else self._first + chains):
             order = split.permutation(len(self.labels))
             train, test = np.split(order, [self.params.train_rows])
             parts = self.partition.split(self.labels[train], self.agents, divide)
-            found.append((test, [train[part] for part in parts]))
-        return found * chains if tied else found[self._first :]
+            drawn.append((test, [train[part] for part in parts]))
+        return drawn * chains if tied else drawn[self._first :]
 
-    def splits(self, chains: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows of the data set that agents hold, and the test rows, of each chain.
+    def splits(self, chains: int) -> tuple[np.ndarray, np.ndarray, list[Any]]:
+        """Return the rows that agents hold, the test rows, and these rows of the table, by chain.
 
-        Shapes (chains, agents, n_max), zero-padded, and (chains, rows).
+        Shapes (chains, agents, n_max), zero-padded, (chains, rows), and tables (rows, dim).
         """
         if chains not in self._splits:
             parts = np.zeros((chains, self.agents, self.counts.max()), dtype=np.int32)
             drawn = self._draw(chains)
-            for own, (_, rows) in zip(parts, drawn, strict=True):
+            for places, (_, rows) in zip(parts, drawn, strict=True):
                 if any(len(row) != count for row, count in zip(rows, self.counts, strict=True)):
                     raise ConcordError(
                         "partition: every chain divides its own training rows, so agents need "
                         "fixed numbers of rows; use kind equal or sizes"
                     )
                 for agent, row in enumerate(rows):
-                    own[agent, : len(row)] = row
-            self._splits[chains] = parts, np.array([test for test, _ in drawn])
+                    places[agent, : len(row)] = row
+            tests = np.array([test for test, _ in drawn])
+            self._splits[chains] = parts, tests, [self.features[rows] for rows in tests]
         return self._splits[chains]
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the full gradients, (chains, agents, dim), computed one chain at a time."""
-        parts, _ = self.splits(len(x))
-        held = np.arange(parts.shape[2]) < self.counts[:, None]
-        slopes = [self._slopes(x[c : c + 1], parts[c : c + 1], held) for c in range(len(x))]
+        parts = self.splits(len(x))[0]
+        is_row = np.arange(parts.shape[2]) < self.counts[:, None]
+        slopes = [self._slopes(x[c : c + 1], parts[c : c + 1], is_row) for c in range(len(x))]
         return np.concatenate(slopes) + self.prior_gradient(x)
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -178,28 +177,15 @@ class SparseLogistic:
         """Return the prior's gradient s sign(x) / (N b), (chains, agents, dim)."""
         return np.sign(x) * self._prior_slope
 
-    def potential(self, x: np.ndarray) -> np.ndarray:
-        """Return f_i(x_i), shape (chains, agents), up to the prior's constant."""
-        parts, _ = self.splits(len(x))
-        values = self._prior_slope * np.abs(x).sum(axis=-1)
-        for chain, agent in np.ndindex(*values.shape):
-            rows = parts[chain, agent, : self.counts[agent]]
-            z = self.features[rows] @ x[chain, agent]
-            values[chain, agent] += (np.logaddexp(0, z) - self.labels[rows] * z).sum()
-        return values
-
     def accuracy(self, x: np.ndarray) -> np.ndarray:
         """Return the fraction of its chain's test rows that each x_i classifies right.
 
         x: (chains, some agents, dim). A row is given label 1 where P(y = 1 | x_i) >= 1/2; an x_i
         that is not finite gets those rows wrong whose probability is not a number.
         """
-        chains = len(x)
-        _, tests = self.splits(chains)
-        if chains not in self._test_features:
-            self._test_features[chains] = [self.features[rows] for rows in tests]
+        _, tests, tables = self.splits(len(x))
         right = np.empty(x.shape[:2])
-        for chain, features in enumerate(self._test_features[chains]):
+        for chain, features in enumerate(tables):
             scores = features @ np.ascontiguousarray(x[chain].T)
             truth = self.labels[tests[chain]] > 0.5
             correct = ((scores >= 0) == truth[:, None]) & ~np.isnan(scores)

@@ -48,13 +48,13 @@ def in_turn_weights(graph: Graph, beta: Any) -> np.ndarray:
     afterwards. beta: a weight, or an array (steps,), of which the result is (steps, agents,
     agents).
     """
-    once, later = _moves(graph)
+    once, later = _count_moves(graph)
     beta = np.asarray(beta)[..., None, None]
     return (beta * once + np.eye(graph.agents)) * (1 - beta) ** later
 
 
 @lru_cache(maxsize=4)
-def _moves(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
+def _count_moves(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
     """Return the adjacency, and how many neighbors an agent moves towards after each neighbor.
 
     Both are (agents, agents). The diagonal of the second has the number of neighbors.

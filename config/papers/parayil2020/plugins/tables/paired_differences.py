@@ -22,7 +22,7 @@ from concord_studies import selection, words
 from concord_studies.contracts import Read
 from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
-from concord_studies.scores import differences
+from concord_studies.scores import pair_sets
 from concord_studies.tables import Layout, Table, marks_divergence
 
 
@@ -51,28 +51,26 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     """
     lines = []
     for value, group in selection.split(runs, params.by):
-        networks = selection.split(group, params.networks)
+        networks = [
+            (name, selection.take_single(of_network, f"{params.networks} = {name}"))
+            for name, of_network in selection.split(group, params.networks)
+        ]
         for (a, first), (b, second) in itertools.combinations(networks, 2):
-            sides = (
-                selection.only(own, f"{params.networks} = {n}")
-                for n, own in ((a, first), (b, second))
-            )
-            one, other = sides
-            each = differences(one, other, params.metric, AGENT)
-            lines.append([params.metric, value, a, b, *_tests(each)])
+            one, other = pair_sets(*((run, params.metric, AGENT) for run in (first, second)))
+            lines.append([params.metric, value, a, b, *_test_differences(other - one)])
     heads = ["metric", params.by, f"{params.networks} (first)", f"{params.networks} (second)"]
     tests = ["sets in which it is negative", "data sets", "p (t test)", "p (sign test)"]
     n = len(heads)
     texts = [
-        [*map(str, line[:n]), words.rounded(*line[n : n + 3]), *map(str, line[n + 3 : n + 5])]
-        + [words.rounded(p) for p in line[n + 5 :]]
+        [*map(str, line[:n]), words.format_number(*line[n : n + 3]), *map(str, line[n + 3 : n + 5])]
+        + [words.format_number(p) for p in line[n + 5 :]]
         for line in lines
     ]
     layout = Layout([*heads, "difference", *tests], texts, n)
     return Table([*heads, "difference", "lo", "hi", *tests], lines, layout)
 
 
-def _tests(differences: np.ndarray) -> list[float]:
+def _test_differences(differences: np.ndarray) -> list[float]:
     """Return mean, t interval, counts and p-values of paired differences."""
     from scipy import stats  # a second, which planning does without
 

@@ -35,11 +35,13 @@ def rows(m: Measurement) -> Iterator[Row]:
     if getattr(compression, "kind", None) != "qsgd":
         raise unmet_need("coded_bits", "a sampler with compression qsgd")
     dim, levels = m.problem.dim, qsgd.count_levels(compression.params)  # type: ignore[union-attr]
-    found = {"saved_by_coding": math.log2, "saved_by_coding_natural": math.log}
-    return final_rows(m, {name: 32 * dim / bits(dim, levels, log) for name, log in found.items()})
+    logarithms = {"saved_by_coding": math.log2, "saved_by_coding_natural": math.log}
+    return final_rows(
+        m, {name: 32 * dim / bound_bits(dim, levels, log) for name, log in logarithms.items()}
+    )
 
 
-def bits(dim: int, levels: int, log: Callable[[float], float]) -> float:
+def bound_bits(dim: int, levels: int, log: Callable[[float], float]) -> float:
     """Return the bound on the bits of a message of d numbers, with a given logarithm."""
     root, square = math.sqrt(dim), levels**2
     if levels <= math.sqrt(max(dim / 2 - root, 0)):

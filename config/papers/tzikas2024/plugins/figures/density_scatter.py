@@ -22,7 +22,7 @@ from concord.options import Options
 from concord_studies import selection
 from concord_studies.contracts import Read
 from concord_studies.figures import style
-from concord_studies.figures._options import Names, Rows
+from concord_studies.figures._panels import Names, Rows
 from concord_studies.results import Measured
 
 
@@ -42,15 +42,15 @@ def reads(params: Params) -> list[Read]:
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw agents' draws and laws over the posterior's density, a row for each run."""
     groups = selection.split(runs, params.rows)
-    iterations = _of(runs[0], "draw")["iteration"].unique().tolist()
+    iterations = _read_rows(runs[0], "draw")["iteration"].unique().tolist()
     figure = Figure(figsize=(style.FULL, 1.25 * len(groups) + 0.2), layout="constrained")
     table = figure.subplots(len(groups), len(iterations), squeeze=False, sharex=True, sharey=True)
-    for row, (value, group) in enumerate(groups):
-        run = selection.only(group, f"row {params.rows} = {value}")
-        for axes, k in zip(table[row], iterations, strict=True):
+    for row, (value, group) in zip(table, groups, strict=True):
+        run = selection.take_single(group, f"row {params.rows} = {value}")
+        for axes, k in zip(row, iterations, strict=True):
             _draw_panel(axes, run, k)
         text = style.name(params.rows, value, params.names) if params.rows else ""
-        table[row, 0].set_ylabel(f"{text}\nagent".strip(), fontsize=style.RC["axes.labelsize"])
+        row[0].set_ylabel(f"{text}\nagent".strip(), fontsize=style.RC["axes.labelsize"])
     for first, last, k in zip(table[0], table[-1], iterations, strict=True):
         first.set_title(f"$k$ = {k}")
         last.set_xlabel("$x$")
@@ -70,34 +70,35 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 _GRAY = "#d0d0d0"
 
 
-def _of(run: Measured, metric: str) -> Any:
+def _read_rows(run: Measured, metric: str) -> Any:
     """Return the rows of a metric of a run."""
     return run.metrics[run.metrics["metric"] == metric]
 
 
 def _draw_panel(axes: Axes, run: Measured, k: int) -> None:
     """Draw the posterior's density and the agents' draws of a run at iteration k."""
-    center, width = (_of(run, f"posterior_{name}")["value"].item() for name in ("mean", "sd"))
-    axes.fill_between(*_bell(center, width, 4.5), color=_GRAY, linewidth=0, zorder=1)
-    now = run.metrics[run.metrics["iteration"] == k]
-    agents = sorted({int(agent) for agent in _of(run, "draw")["agent"]})
+    mean, sd = (_read_rows(run, f"posterior_{name}")["value"].item() for name in ("mean", "sd"))
+    axes.fill_between(*_compute_bell(mean, sd, 4.5), color=_GRAY, linewidth=0, zorder=1)
+    agents = sorted({int(agent) for agent in _read_rows(run, "draw")["agent"]})
     room = 1 / (len(agents) + 0.5)
     heights = room * (np.arange(len(agents)) + 0.6)
     axes.set_yticks(heights, [str(agent + 1) for agent in agents])
+    metrics = run.metrics[run.metrics["iteration"] == k].groupby(["agent", "metric"])["value"]
+    ticks: dict[str, Any] = {"marker": "|", "markersize": 5.5, "markeredgewidth": 0.35}
     for agent, height, look in zip(agents, heights, style.looks("agent", agents), strict=True):
-        own = now[now["agent"] == str(agent)].groupby("metric")["value"]
-        draws = own.get_group("draw")
-        ticks: dict[str, Any] = {"marker": "|", "markersize": 5.5, "markeredgewidth": 0.35}
+        draws = metrics.get_group((str(agent), "draw"))
         line: dict[str, Any] = {"linestyle": "", "color": look.color, "alpha": 0.5, "zorder": 2}
         axes.plot(draws, np.full(len(draws), height), **ticks, **line)
-        if "law_sd" in own.groups and 0 < (sd := own.get_group("law_sd").item()) < np.inf:
-            x, density = _bell(own.get_group("law_mean").item(), sd, 4)
-            above = height + 0.8 * room * density
-            axes.plot(x, above, color=look.color, linewidth=0.8, zorder=1.8)
+        if (str(agent), "law_sd") in metrics.groups:
+            mean, sd = (metrics.get_group((str(agent), f"law_{m}")).item() for m in ("mean", "sd"))
+            if 0 < sd < np.inf:
+                x, density = _compute_bell(mean, sd, 4)
+                above = height + 0.8 * room * density
+                axes.plot(x, above, color=look.color, linewidth=0.8, zorder=1.8)
     axes.grid(visible=False)
 
 
-def _bell(mean: float, sd: float, reach: float) -> tuple[np.ndarray, np.ndarray]:
+def _compute_bell(mean: float, sd: float, reach: float) -> tuple[np.ndarray, np.ndarray]:
     """Return x and a normal density of height one, up to ``reach`` standard deviations."""
     x = np.linspace(mean - reach * sd, mean + reach * sd, 200)
     return x, np.exp(-0.5 * ((x - mean) / sd) ** 2)

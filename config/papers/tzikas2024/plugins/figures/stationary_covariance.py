@@ -18,14 +18,21 @@ from typing import Annotated, Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from concord.options import Options
 from concord_studies import results, selection
 from concord_studies.contracts import Read
 from concord_studies.figures import style
-from concord_studies.figures._options import Columns, Names, Rows, Select
-from concord_studies.figures._panels import Panels, cross, lines
+from concord_studies.figures._panels import (
+    Columns,
+    Names,
+    Panels,
+    Rows,
+    Select,
+    cross_panels,
+    split_lines,
+)
 from concord_studies.option_notes import NamesLabel
 from concord_studies.results import AVERAGE, Measured
 
@@ -53,29 +60,31 @@ def reads(params: Params) -> list[Read]:
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the traces of stationary covariances over the posterior's, a line for each run."""
     chosen = selection.select(runs, params.select)
-    cells = cross(chosen, params.names, params.columns, params.rows)
-    values = selection.distinct(chosen, params.lines)
-    panels = Panels(cells, 0.55 + 0.27 * len(values))
+    cells = cross_panels(chosen, params.names, params.columns, params.rows)
+    names = [
+        style.name(params.lines, value, params.names)
+        for value in selection.distinct(chosen, params.lines)
+    ]
+    panels = Panels(cells, 0.55 + 0.27 * len(names))
     for cell, panel in panels:
         panel.set_xscale("log")
         panel.set_xlim(LOW, HIGH)
-        panel.set_ylim(len(values) - 0.4, -0.6)
-        names = [style.name(params.lines, v, params.names) for v in values]
-        panel.set_yticks(range(len(values)), names)
+        panel.set_ylim(len(names) - 0.4, -0.6)
+        panel.set_yticks(range(len(names)), names)
         panel.tick_params(axis="y", length=0)
         panel.axvspan(LOW, 1, color="#f2f2f2", zorder=0)
         panel.axvline(1, color="#222222", linewidth=0.9, zorder=1)
         panel.xaxis.set_major_locator(LogLocator(numticks=9))
-        panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        panel.xaxis.set_major_formatter("{x:g}")
         panel.xaxis.set_minor_formatter(NullFormatter())
         panel.grid(visible=False, axis="y")
-        own = lines(cell.runs, chosen, params.lines, params.names)
-        for place, (value, look, _, mine) in enumerate(own):
-            if mine:
+        all_lines = split_lines(cell.runs, chosen, params.lines, params.names)
+        for place, (value, look, _, line_runs) in enumerate(all_lines):
+            if line_runs:
                 what = f"line {params.lines} = {value} of panel {cell.title!r}"
-                run = selection.only(mine, what)
-                _mark(panel, run, AGENT, place - 0.2, look.color)
-                _mark(panel, run, AVERAGE, place + 0.2, look.color)
+                run = selection.take_single(line_runs, what)
+                _mark_trace(panel, run, AGENT, place - 0.2, look.color)
+                _mark_trace(panel, run, AVERAGE, place + 0.2, look.color)
     panels.label("variance over the posterior's", "")
     gray: dict[str, Any] = {"color": style.GRAY, "linestyle": ""}
     handles = [
@@ -88,20 +97,15 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     return panels.with_legend([handle for handle in handles if handle.get_marker() in markers])
 
 
-def _mark(axes: Axes, run: Measured, agent: int | str, height: float, color: str) -> None:
+def _mark_trace(axes: Axes, run: Measured, agent: int | str, height: float, color: str) -> None:
     """Draw the trace of an agent's stationary covariance as a point at a height."""
     trace = float(results.series(run, "stationary_trace", agent).value[-1])
     x, hollow = min(max(trace, LOW), HIGH), agent == AVERAGE
-    marker: dict[str, Any] = {"markersize": 4.5, "fillstyle": "none" if hollow else "full"}
-    if not np.isfinite(trace):
-        marker["marker"] = "x"
-    elif trace < LOW:
-        marker["marker"] = "<"
-    elif hollow:
-        marker = {"marker": "D", "markersize": 3.8, "markerfacecolor": "white"}
-    else:
-        marker["marker"] = "o"
-    axes.plot([x], [height], color=color, zorder=3, clip_on=False, **marker)
+    shape = "x" if not np.isfinite(trace) else "<" if trace < LOW else "D" if hollow else "o"
+    look: dict[str, Any] = {"markersize": 4.5, "fillstyle": "none" if hollow else "full"}
+    if shape == "D":
+        look = {"markersize": 3.8, "markerfacecolor": "white"}
+    axes.plot([x], [height], shape, color=color, zorder=3, clip_on=False, **look)
     if np.isfinite(trace):
         left = 0.3 < trace < 1  # or the line at 1 would cross it
         axes.annotate(

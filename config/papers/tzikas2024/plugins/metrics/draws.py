@@ -31,7 +31,7 @@ def rows(m: Measurement) -> Iterator[Row]:
             if law is not None:
                 place = row, m.trace.agent[column]
                 sd = np.sqrt(max(float(law.cov[place][0, 0]), 0.0))
-                found = {"law_mean": law.mean[place][0], "law_sd": sd}
-                yield from series([k], agent, found, chance=False)
+                numbers = {"law_mean": law.mean[place][0], "law_sd": sd}
+                yield from series([k], agent, numbers, chance=False)
     sd = np.sqrt(target.cov[0, 0])
     yield from final_rows(m, {"posterior_mean": target.mean[0], "posterior_sd": sd})

@@ -1,18 +1,28 @@
-"""Theorem 3 of tzikas2024: condition numbers of graph and problem, and its conditions on them."""
+"""Theorem 3 of tzikas2024: its condition, and its bound beside the exact law that it bounds."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
+from msgspec import structs
 
+from concord.laws import paths
+from concord.laws.gaussian import Gaussian
+from concord.laws.law import start_of, update_of
+from concord.laws.wasserstein import w2
+from concord.networks.graph import as_dense
 from concord.networks.network import Network
 from concord.networks.spectrum import spectrum_of
 from concord.problem import Quadratic
-from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, final_rows, unmet_need
+from concord.samplers.admm import ADMM
+from concord_studies.contracts import Label, SampledLaw
+from concord_studies.metrics import Measurement, Row, final_rows, series, unmet_need
+from concord_studies.metrics._references import require_gaussian
 
-from .. import theory
-
-METRICS = ("theorem3.*",)
+METRICS = (
+    *("theorem3.*", "theorem3_bound", "theorem3_distance", "theorem3_penalty"),
+    "posterior_covariance_max",
+)
 EXACT = METRICS
 NETWORK = "perfect"  # it speaks of networks on which nothing is lost
 CONDITIONS = ("theorem3.holds",)
@@ -21,21 +31,57 @@ LABELS = {
     "theorem3.limit_at_2": Label(head="limit of tau_f at m_f = 2"),
     "theorem3.limit": Label(head="limit of tau_f"),
     "theorem3.holds": Label(head="condition"),
+    "theorem3_distance": Label(head="exact distance"),
+    "theorem3_bound": Label(head="bound"),
+    "theorem3_penalty": Label(head="rho of the proof"),
+    "posterior_covariance_max": Label(
+        "largest entry of the posterior's covariance", "largest covariance entry"
+    ),
 }
 
 
-def rows(m: Measurement) -> Iterator[Row]:
-    """Yield Theorem 3's constants, and whether its sufficient condition holds (1) or not (0).
+class Theorem(NamedTuple):
+    """The constants of Theorem 3, of a graph and of quadratic f_i.
 
-    theorem3.limit is the tau_f below which it holds at this run's m_f, theorem3.limit_at_2 the one
-    at m_f = 2, the paper's example; nan where no tau_f will do.
+    tau_graph: condition number of the graph, sqrt(largest eigenvalue of the signless Laplacian /
+    algebraic connectivity); inf if it is not connected.
+    strong, smooth: m_f and M_f, the least strong convexity and the largest smoothness of the f_i.
+    tau_f: M_f / m_f.
+    limit: the tau_f below which the condition holds at this m_f and graph; nan if at none.
+    rate: the smallest a over kappa and rho, by (86)-(90): the bound falls by sqrt(a) per iteration,
+    and the condition is that a < 1.
+    penalty: the rho at which a is smallest, (86) at the kappa of (88); nan for a graph in parts.
     """
-    if not isinstance(m.problem, Quadratic):
+
+    tau_graph: float
+    strong: float
+    smooth: float
+    tau_f: float
+    limit: float
+    rate: float
+    penalty: float
+
+
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield Theorem 3's constants, its bound where it has one, and what it bounds.
+
+    theorem3.limit is the tau_f below which the condition holds at this run's m_f,
+    theorem3.limit_at_2 the one at m_f = 2, the paper's example; nan where no tau_f will do.
+    theorem3.holds is 1 where the sufficient condition holds, else 0.
+
+    Of D-ADMMS with simultaneous updates on a connected network: the theorem says that there is a
+    rho; theorem3_penalty is the one that its proof chooses, not the run's. theorem3_distance is the
+    exact W(law of X^(k), mu* x ... x mu*) of all agents together under that penalty; theorem3_bound
+    is infinite where the condition fails. posterior_covariance_max: the largest absolute entry of
+    the posterior's covariance.
+    """
+    sampler, problem = m.sampler, m.problem
+    if not (isinstance(problem, Quadratic) and isinstance(problem, SampledLaw)):
         raise unmet_need("theorem3", "linear regression")
-    theorem = compute_theorem(m.problem, m.network)
+    theorem = compute_theorem(problem, m.network)
     constants = {
         "tau_G": theorem.tau_graph,
-        "limit_at_2": theory.theorem3(2.0, 2.0, *_graph(m.network)).limit,
+        "limit_at_2": theorem3(2.0, 2.0, *_eigenvalues(m.network)).limit,
         "m_f": theorem.strong,
         "M_f": theorem.smooth,
         "tau_f": theorem.tau_f,
@@ -43,16 +89,125 @@ def rows(m: Measurement) -> Iterator[Row]:
         "a": theorem.rate,
         "holds": float(theorem.rate < 1),
     }
-    return final_rows(m, {f"theorem3.{name}": value for name, value in constants.items()})
+    yield from final_rows(m, {f"theorem3.{name}": value for name, value in constants.items()})
+    if (
+        type(sampler) is not ADMM  # a reading of it is no ADMM to the theorem
+        or not sampler.noise
+        or m.network.order != "simultaneous"
+        or not np.isfinite(theorem.penalty)
+        or m.initial.moments(problem.dim) is None
+    ):
+        return
+    chosen, size = structs.replace(sampler, penalty=theorem.penalty), problem.agents * problem.dim
+    update = update_of(chosen, problem, m.network)
+    start = start_of(m, update)
+    law = paths.build_path(update, start, 1, size, last=m.iterations).law(m.trace.draw.tolist())
+    one, every = problem.sampled, np.eye(problem.agents)
+    all_agents = Gaussian(np.tile(one.mean, problem.agents), np.kron(every, one.cov))
+    laplacian, begin = as_dense(m.network.laplacian()), (start[0][:size], start[1][:size, :size])
+    curves = {
+        "theorem3_distance": w2(law.mean[:, 0], law.cov[:, 0], all_agents),
+        "theorem3_bound": bound_distance(theorem, problem, one, laplacian, begin, m.trace.draw),
+    }
+    yield from series(m.trace.draw, "network", curves, chance=False)
+    largest = np.abs(require_gaussian(problem, "theorem3").cov).max()
+    numbers = {"theorem3_penalty": theorem.penalty, "posterior_covariance_max": largest}
+    yield from final_rows(m, numbers)
 
 
-def compute_theorem(problem: Quadratic, network: Network) -> theory.Theorem3:
-    """Return the constants of tzikas2024's Theorem 3 for a problem on a network."""
+def compute_theorem(problem: Quadratic, network: Network) -> Theorem:
+    """Return the constants of the theorem for a problem on a network."""
     curvature = np.linalg.eigvalsh(problem.gram)
-    return theory.theorem3(float(curvature.min()), float(curvature.max()), *_graph(network))
+    return theorem3(float(curvature.min()), float(curvature.max()), *_eigenvalues(network))
 
 
-def _graph(network: Network) -> tuple[float, float]:
+def _eigenvalues(network: Network) -> tuple[float, float]:
     """Return the largest signless Laplacian eigenvalue and the algebraic connectivity."""
     spectrum = spectrum_of(network.graph)
     return spectrum["signless_max"], spectrum["algebraic_connectivity"]
+
+
+def theorem3(strong: float, smooth: float, signless: float, connectivity: float) -> Theorem:
+    """Return when the theorem lets D-ADMMS converge.
+
+    The condition is sqrt(u^2 + 4 u/tau_G^2) - u > 1/m_f with u = 1/tau_f^2; solved for tau_f,
+    tau_f^2 < 4 m_f^2/tau_G^2 - 2 m_f. It is delta > 1/(2 m_f) at the largest delta, (90), and
+    a = (2 m_f + 1)/(2 m_f (1 + delta)), (21).
+
+    strong, smooth: m_f and M_f.
+    signless: largest eigenvalue of D + A.
+    connectivity: smallest nonzero eigenvalue of D - A; 0 for a graph in parts.
+    """
+    tau_f = smooth / strong
+    # Rounding leaves 1e-15 or so for a graph in parts.
+    connected = connectivity > 1e-10 * max(signless, 1.0)
+    tau_graph = float(np.sqrt(signless / connectivity)) if connected else np.inf
+    u, v = 1 / tau_f**2, 4 / tau_graph**2
+    delta = (np.sqrt(u**2 + u * v) - u) / 2
+    square = strong**2 * v - 2 * strong
+    ratio = tau_graph / tau_f
+    root = (ratio + np.sqrt(ratio**2 + 4)) / 2  # of kappa
+    penalty = root * smooth / np.sqrt(signless * connectivity) if connected else np.nan
+    limit = np.sqrt(square) if square >= 1 else np.nan
+    rate = (2 * strong + 1) / (2 * strong * (1 + delta))
+    return Theorem(tau_graph, strong, smooth, tau_f, float(limit), float(rate), float(penalty))
+
+
+def bound_distance(
+    theorem: Theorem,
+    problem: Quadratic,
+    target: Gaussian,
+    laplacian: np.ndarray,
+    start: tuple[np.ndarray, np.ndarray],
+    iterations: np.ndarray,
+) -> np.ndarray:
+    """Return Theorem 3's bound on the distance of all agents' joint law, at its best penalty.
+
+    It is on W(law of X^(k), mu* x ... x mu*) with mu* = exp(-sum_i f_i), for quadratic f_i, dual
+    variables that start at zero, Y = C sqrt(E|Dw|^2) for y = C |Dw|, (18), and R = |E r|, (19). The
+    print has 1/sqrt(2 m_f) before D w in (16) and in the theorem; here it is 1/(sqrt(2) m_f), as in
+    (20) and in the proof, after (62).
+
+    theorem: the constants of ``theorem3``.
+    target: mu*, of one agent.
+    laplacian: D - A, shape (N, N).
+    start: mean (N dim,) and covariance (N dim, N dim) of X^(0).
+    iterations: k, shape (K,).
+    Returns shape (K,); infinite at k = 0, of which it says nothing, and throughout if a >= 1.
+    """
+    agents, dim, k = problem.agents, problem.dim, iterations
+    a, m, rho = theorem.rate, theorem.strong, theorem.penalty
+    if not a < 1:
+        return np.full(k.shape, np.inf)
+    degrees = laplacian.diagonal()
+    signless = 2 * np.diag(degrees) - laplacian
+    # sigma^2 of the incidence matrices is twice the Laplacians' eigenvalues.
+    spectrum = 2 * np.linalg.eigvalsh(laplacian)
+    minus, minus_max = spectrum[1], spectrum[-1]
+    delta = (2 * m + 1) / (2 * m * a) - 1
+    b = 1 / (2 * (1 + delta))
+    c = 2 * np.sqrt(2) * delta / ((1 + delta) * minus)
+    d = rho * minus_max / 2
+    e = 2 * delta / ((1 + delta) * rho * minus)
+    square = dim * float(np.sum(degrees**2))  # E|Dw|^2
+    kick = 1 / (np.sqrt(2) * m) + np.sqrt(2)  # w bar over |Dw|
+    y = 2 * b / np.sqrt(m) * kick + c * np.sqrt(minus_max * rho) + c * d / np.sqrt(m)
+    r = np.sqrt(2) * b / m * kick + b * kick**2 + b / (2 * m**2) + np.sqrt(2) * c * d / m - e
+    # Z = M_+^T X / 2, and beta* is the shortest solution of M_- beta* = -grad f(X*).
+    moved = start[0] - np.tile(target.mean, agents)
+    extended = np.kron(signless, np.eye(dim))
+    primal = (moved @ extended @ moved + np.trace(extended @ start[1])) / 2
+    gradient = problem.gram @ target.mean - problem.shift
+    dual = np.trace(gradient.T @ np.linalg.pinv(2 * laplacian, hermitian=True) @ gradient)
+    first = np.sqrt(rho * primal + dual / rho)
+    # mu* against the law of x* - D_ii w_i / (sqrt(2) m), agent by agent.
+    widths = degrees[:, None, None] ** 2 / (2 * m**2) * np.eye(dim)
+    noise = np.sqrt(
+        np.sum(w2(np.broadcast_to(target.mean, problem.shift.shape), widths, target) ** 2)
+    )
+    root = np.sqrt(a)
+    constant = (y / root + np.sqrt(abs(r))) * np.sqrt(square) / (np.sqrt(m) * (1 - root))
+    constant += np.sqrt(square) / (np.sqrt(2) * m) + noise
+    with np.errstate(over="ignore"):
+        decreasing = root ** (k - 1.0) * first / np.sqrt(m) + constant
+    return np.where(k > 0, decreasing, np.inf)

@@ -46,8 +46,8 @@ class ADMMInPlace(ADMM):
             push = push - np.sqrt(2) * degrees[:, None] * w
         moved, curvature = x.swapaxes(0, 1).copy(), 2 * rho * degrees  # agents first: fast sums
         for agent, degree in enumerate(degrees):
-            own, linear = [agent], rho * moved[:degree].sum(axis=0) + push[:, agent]
-            found, _ = problem.minimize(linear[:, None], curvature, x[:, own], own)
-            moved[agent] = found[:, 0]
+            one, linear = [agent], rho * moved[:degree].sum(axis=0) + push[:, agent]
+            position, _ = problem.minimize(linear[:, None], curvature, x[:, one], one)
+            moved[agent] = position[:, 0]
         new = np.ascontiguousarray(moved.swapaxes(0, 1))
         return State(new, u + network.mix(network.graph.laplacian, new))

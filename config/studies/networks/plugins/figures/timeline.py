@@ -27,8 +27,7 @@ from concord.options import Index, Options, Some
 from concord_studies import results, selection, words
 from concord_studies.contracts import Read
 from concord_studies.figures import _axes, style
-from concord_studies.figures._options import Columns, Limits, Names, Rows, Select, Width
-from concord_studies.figures._panels import Panels, cross, limits
+from concord_studies.figures._panels import Names, Panels, Rows, cross_panels
 from concord_studies.results import Measured
 
 
@@ -37,53 +36,41 @@ class Params(Options):
 
     agents: Annotated[Some[Index], "agents shown, from above"]
     rows: Rows = None
-    columns: Columns = None
-    select: Select = None
-    xlim: Annotated[Limits, "[low, high] of the seconds"] = None
-    width: Width = "full"
+    xlim: Annotated[tuple[float, float] | None, "[low, high] of the seconds; none: all"] = None
     names: Names = None
 
 
 def reads(params: Params) -> list[Read]:
     """Return the metrics that the runs of the figure must have."""
-    own = [Read(name, params.select, params.agents) for name in ("ended", "waited")]
-    return [*own, Read("sending", params.select, ("network",))]
+    times = [Read(name, agents=params.agents) for name in ("ended", "waited")]
+    return [*times, Read("sending", agents=("network",))]
 
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw agents' steps and waits on the clock, a panel for each run, all iterations recorded."""
-    chosen = selection.select(runs, params.select)
-    cells = cross(chosen, params.names, params.columns, params.rows)
-    panels = Panels(cells, 0.55 + 0.2 * len(params.agents), width=params.width)
-    low, high = limits(params.xlim, "xlim")
+    cells = cross_panels(runs, params.names, rows=params.rows)
+    panels = Panels(cells, 0.55 + 0.2 * len(params.agents), width="full")
     for cell, panel in panels:
-        if not cell.runs:
-            continue
-        end = _rows(panel, selection.only(cell.runs, f"panel {cell.title!r}"), params)
-        panel.set_xlim(low or 0.0, end if high is None else high)
+        run = selection.take_single(cell.runs, f"panel {cell.title!r}")
+        end = _draw_rows(panel, run, params.agents)
+        panel.set_xlim(*(params.xlim or (0.0, end)))
         panel.set_yticks(range(len(params.agents)), [words.agent(agent) for agent in params.agents])
         panel.set_ylim(len(params.agents) - 0.5, -0.5)
         panel.tick_params(axis="y", length=0)
         panel.grid(visible=False)
-    for panel in panels.axes:
         _axes.number_axis(panel, "seconds")
     panels.label(_axes.name_price("seconds"), "")
-    return panels.with_legend(
-        [
-            Patch(**_BUSY, label="computes"),
-            Patch(**_WAIT, label="waits"),
-            style.entry("a vector on its way", **_SEND),
-        ]
-    )
+    bars = [Patch(**_BUSY, label="computes"), Patch(**_WAIT, label="waits")]
+    return panels.with_legend([*bars, style.entry("a vector on its way", **_SEND)])
 
 
-def _rows(axes: Axes, run: Measured, params: Params) -> float:
+def _draw_rows(axes: Axes, run: Measured, agents: Sequence[int]) -> float:
     """Draw the agents of one run, and return the time at which the last agent ended."""
     options = dict(run.run["topology"])
     graph = build_graph(options.pop("kind"), run.run["agents"], **options)
     sending = results.series(run, "sending", "network").value[-1]
-    place = {agent: row for row, agent in enumerate(params.agents)}
+    place = {agent: row for row, agent in enumerate(agents)}
     ways, last = [], 0.0
     for agent, row in place.items():
         ended = results.series(run, "ended", agent)
@@ -100,12 +87,12 @@ def _rows(axes: Axes, run: Measured, params: Params) -> float:
         for left, length, look in spans:
             pieces = list(zip(left, length, strict=True))
             axes.broken_barh(pieces, (row - 0.27, 0.54), **_BAR, **look)
-        near = [row for other, row in place.items() if agent in graph.neighbors[other]]
+        receivers = [row for other, row in place.items() if agent in graph.neighbors[other]]
         sent = np.append(0.0, end)
-        side = 0.27 * np.sign(np.array(near) - row)
+        side = 0.27 * np.sign(np.array(receivers) - row)
         ways += [
             [(moment, row + edge), (moment + sending, other - edge)]
-            for other, edge in zip(near, side, strict=True)
+            for other, edge in zip(receivers, side, strict=True)
             for moment in sent
         ]
         last = max(last, end.max(initial=0.0))

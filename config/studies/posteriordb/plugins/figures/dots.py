@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from concord.options import Options, Some
 from concord_studies import selection
 from concord_studies.figures import style
-from concord_studies.figures._options import Names
+from concord_studies.figures._panels import Names
 from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured, series
 
@@ -50,16 +50,15 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         axes, params.shows, params.titles, params.xlabels, strict=True
     ):
         metric, agent = panel.split("/")
-        for place, (_, own) in enumerate(rows):
+        for place, (_, row_runs) in enumerate(rows):
             if place % 2:
                 ax.axhspan(place - 0.5, place + 0.5, color="0.95", lw=0, zorder=0)
             for shift, line, look in zip(shifts, values, looks, strict=True):
-                for run in selection.select(own, {params.lines: line}):
-                    found = series(run, metric, agent)
-                    value, lo, hi = (each[-1] for each in (found.value, found.lo, found.hi))
-                    beyond = not value <= most
-                    x = most if beyond else max(value, least)
-                    ends = np.clip([lo, hi], least, most)
+                for run in selection.select(row_runs, {params.lines: line}):
+                    last = series(run, metric, agent).take(-1)
+                    beyond = not last.value <= most
+                    x = most if beyond else max(last.value, least)
+                    ends = np.clip([last.lo, last.hi], least, most)
                     ax.plot(ends, [place + shift] * 2, color=look.color, lw=0.9)
                     marker = ">" if beyond else look.marker or "o"
                     ax.plot(x, place + shift, marker, color=look.color, ms=3.2, clip_on=False)

@@ -70,10 +70,10 @@ def rows(m: Measurement) -> Iterator[Row]:
             less = worst["parameter_sd_error/average"] - worst["parameter_sd_error/network"]
         return worst | {"parameter_sd_less/average": np.inf if np.isnan(less) else less}
 
-    found = errors(values)
+    every = errors(values)
     groups = np.array_split(np.arange(len(values)), min(len(values), GROUPS))
     without = [errors(np.delete(values, group, axis=0)) for group in groups if len(groups) > 1]
-    for name, value in found.items():
+    for name, value in every.items():
         metric, agent = name.split("/")
         lo = hi = None
         if np.isfinite(value) and without:

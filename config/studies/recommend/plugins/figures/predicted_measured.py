@@ -33,28 +33,18 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
               ("predicted", "measured", "predicted $b^2$", "measured $b^2$"))  # fmt: skip
     for ax, (x_name, y_name, x_label, y_label) in zip(axes, panels, strict=True):
         ends = []
-        for place, run in enumerate(run for run in runs if len(_of(run, y_name))):
-            x, y = _of(run, x_name), _of(run, y_name)
-            doubted = _of(run, "doubted")
+        for place, run in enumerate(run for run in runs if len(_read_cases(run, y_name))):
+            x, y = _read_cases(run, x_name), _read_cases(run, y_name)
+            doubted = _read_cases(run, "doubted")
             keys = [key for key in x if key in y]
-            open_ = np.array([bool(doubted.get((key[0], key[1], "network"), 0)) for key in keys])
+            hollow = np.array([bool(doubted.get((*key[:2], "network"), 0)) for key in keys])
             points = np.array([(x[key], y[key]) for key in keys])
             points = np.where(np.isfinite(points) & (points > ROUNDING), points, np.nan)
             color, marker = f"C{place % 10}", "os"[place // 10]
-            for chosen, face in ((~open_, color), (open_, "none")):
-                label = (
-                    str(run.run["labels"]["network"]).replace("_", " ") if face == color else None
-                )
-                ax.plot(
-                    *points[chosen].T,
-                    marker,
-                    ls="",
-                    ms=3,
-                    mfc=face,
-                    mec=color,
-                    mew=0.7,
-                    label=label,
-                )
+            look = {"linestyle": "", "markersize": 3, "markeredgecolor": color, "mew": 0.7}
+            network = str(run.run["labels"]["network"]).replace("_", " ")
+            ax.plot(*points[~hollow].T, marker, mfc=color, label=network, **look)
+            ax.plot(*points[hollow].T, marker, mfc="none", **look)
             ends.append(points[np.isfinite(points).all(axis=1)])
         whole = np.concatenate([end.ravel() for end in ends]) if ends else np.empty(0)
         if len(whole):
@@ -70,7 +60,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     return figure
 
 
-def _of(run: Measured, name: str) -> dict[Any, float]:
+def _read_cases(run: Measured, name: str) -> dict[Any, float]:
     """Return a metric's values by case, name and agent."""
     table = run.metrics[run.metrics["metric"].str.startswith(f"{name}.")]
     return {

@@ -13,7 +13,7 @@ with the reference in place of the fit; ``best``, what they measured for the fir
 the least, of those whose least is above 1e-5 (``near``); of problems that are not doubted
 (``trusted``), and of those that are (``doubted``), predictions within a factor of two
 (``predicted``), and recommended settings within a factor of two of the least (``recommended``). A
-score of chains below ``SEEN`` counts as that much.
+score of chains below ``RESOLUTION`` counts as that much.
 """
 
 from __future__ import annotations
@@ -56,9 +56,10 @@ KINDS = {
 VECTORS = (120, 600)  # that an agent may send
 RIVALS = ("de_sgld", "de_sghmc", "extra_sgld", "diging_sgld", "atc_sgld", "d_mala")
 CHAINS = 200  # of brute force
-SEEN = 5e-3  # the least b2 that chains tell
-NEARLY, TOLD = 1.3, 1e-5  # how good an answer is to be, and the least b2 at which that is asked
-SETTINGS, NEAR, FINER = 48, 12, 4  # of brute force: drawn of each, around minima, what leads
+RESOLUTION = 5e-3  # the least b2 that chains tell
+# How good an answer is to be, and the least b2 at which that is asked.
+NEARLY, LEAST_SCORE = 1.3, 1e-5
+SETTINGS, DRAWS_NEAR, FINER = 48, 12, 4  # of brute force: drawn of each, around minima, what leads
 FEW = ("de_sgld", "extra_sgld")  # of a single case, as at smoke scale
 
 METRICS = ("score.*", "least.*", "predicted.*", "measured.*", "best.*", "doubted.*", "share.*")
@@ -69,19 +70,26 @@ def rows(m: Measurement) -> Iterator[Row]:
     gaussian = isinstance(m.problem, Quadratic)
     shares: dict[str, list[bool]] = {}
     for case in range(1, m.iterations + 1):
-        for name, agent, value, kept in (_exact if gaussian else _sampled)(m, case):
-            for share, holds in kept.items():
+        for name, agent, value, holds_by_share in (_exact_case if gaussian else _sampled_case)(
+            m, case
+        ):
+            for share, holds in holds_by_share.items():
                 shares.setdefault(share, []).append(bool(holds))
             yield Row(case, agent, name, float(value), chance=False)
-    for share, held in shares.items():
-        yield Row(m.iterations, "network", f"share.{share}", float(np.mean(held)), chance=False)
-        yield Row(m.iterations, "network", f"share.{share}_cases", len(held), chance=False)
+    for share, holds_in_cases in shares.items():
+        yield Row(
+            m.iterations, "network", f"share.{share}", float(np.mean(holds_in_cases)), chance=False
+        )
+        yield Row(
+            m.iterations, "network", f"share.{share}_cases", len(holds_in_cases), chance=False
+        )
 
 
-Told = tuple[str, str, float, dict[str, bool]]
+Number = tuple[str, str, float, dict[str, bool]]
 
 
-def _exact(m: Measurement, case: int) -> Iterator[Told]:
+def _exact_case(m: Measurement, case: int) -> Iterator[Number]:
+    """Yield the numbers of a random Gaussian problem, and which shares of cases they count to."""
     lossless = m.network.is_lossless
     rng = m.stream(f"fresh case {case}")
     dim = int(rng.integers(1, 4 if lossless else 2))
@@ -90,37 +98,39 @@ def _exact(m: Measurement, case: int) -> Iterator[Told]:
         "heterogeneity": float(10 ** rng.uniform(-1, 1.5)),
         "curvature_heterogeneity": float(rng.uniform(0, 0.9)) if rng.random() < 0.5 else 0.0,
     }  # fmt: skip
-    problem = _built("gaussian", options, m, case)
+    problem = _build_problem("gaussian", options, m, case)
     single = m.iterations == 1
     clocked = m.network.conditions is not None and m.network.conditions.keeps_time
     every = TIMES if clocked else BUDGETS if lossless else BUDGETS[:2]
     budgets = every[:1] if single else every
     names = FEW if single else None
-    least = _brute(m, problem, budgets, names, case)
+    least = _search_randomly(m, problem, budgets, names, case)
     for budget, best in zip(budgets, least, strict=True):
         ((price, amount),) = budget.items()
-        given = {"budget": budget, "initial": _start(m), "samplers": names, "by": "b2"}
-        score = float(recommend(problem, m.network, **given).table["b2"][0])
+        wish = {"budget": budget, "initial": _initial_law(m), "samplers": names, "by": "b2"}
+        score = float(recommend(problem, m.network, **wish).table["b2"][0])
         name = f"{price}_{amount:g}"
-        holds = {"near": score <= NEARLY * best} if best > TOLD else {}
+        holds = {"near": score <= NEARLY * best} if best > LEAST_SCORE else {}
         yield f"least.{name}", "worst", best, holds
         yield f"score.{name}", "worst", score, {}
 
 
-def _brute(m: Measurement, problem: Problem, budgets: Any, names: Any, case: int) -> list[float]:
+def _search_randomly(
+    m: Measurement, problem: Problem, budgets: Any, names: Any, case: int
+) -> list[float]:
     """Return the least b2 by budget at settings of every entry that are drawn, with all read-outs.
 
     Steps are log-uniform over eighteen octaves around those at which the arena's searches begin,
     second options those of the arena and as many between them. Around minima of the ``FINER`` best
     (setting, read-out) of each budget more are drawn, three times. Nothing of the search is used.
     """
-    rng, found = m.stream(f"fresh case {case}, brute force"), fit(problem)
+    rng, gaussian = m.stream(f"fresh case {case}, brute force"), fit(problem)
     searches = []
-    for entry in scale_entries(found, names)[0]:
+    for entry in scale_entries(gaussian, names)[0]:
         with suppress(ConcordError):  # refused, or without a law
             entry.sampler.check(problem, m.network)
-            for own in _seconds(entry, rng):
-                searches.append(Drawn(m, problem, budgets, entry, own, rng))
+            for second in _second_options(entry, rng):
+                searches.append(RandomSettings(m, problem, budgets, entry, second, rng))
     for _ in range(3):
         chosen: dict[int, set[tuple[int, Any]]] = {}
         for budget in range(len(budgets)):
@@ -139,7 +149,7 @@ def _brute(m: Measurement, problem: Problem, budgets: Any, names: Any, case: int
     return [float(min(b2 for of, b2 in every if of == place)) for place in range(len(budgets))]
 
 
-def _seconds(entry: Any, rng: np.random.Generator) -> list[dict[str, Any]]:
+def _second_options(entry: Any, rng: np.random.Generator) -> list[dict[str, Any]]:
     """Return values of an entry's second option, those stated and as many between them."""
     if not entry.second:
         return [{}]
@@ -149,7 +159,7 @@ def _seconds(entry: Any, rng: np.random.Generator) -> list[dict[str, Any]]:
     return [{name: value} for value in dict.fromkeys([*stated, *drawn.tolist()])]
 
 
-class Drawn:
+class RandomSettings:
     """An entry's settings with one value of its second option, and their b2 by (budget, read-out).
 
     octaves: log2 of the tuned option over its stated value, increasing; b2: at these.
@@ -161,13 +171,13 @@ class Drawn:
         problem: Problem,
         budgets: Any,
         entry: Any,
-        own: dict[str, Any],
+        second: dict[str, Any],
         rng: np.random.Generator,
     ) -> None:
         """Draw the first settings."""
         stated = plain(entry.sampler)
         begin, kind = stated[entry.tune], type(entry.sampler)
-        self._sampler = lambda u: build(kind, {**stated, **own, entry.tune: begin * 2.0**u}, "")
+        self._sampler = lambda u: build(kind, {**stated, **second, entry.tune: begin * 2.0**u}, "")
         self._m, self._problem, self._ends = m, problem, {}
         price = prices.price_per_iteration(self._sampler(0.0), problem, m.network, rng)
         for read in READS:
@@ -193,67 +203,71 @@ class Drawn:
 
     def draw_near_minima(self, by: Any, rng: np.random.Generator) -> None:
         """Draw settings around the three least minima of some budgets and read-outs."""
-        near: list[float] = []
+        octaves_near: list[float] = []
         for one in by:
             b2 = np.concatenate([[np.inf], self.b2[one], [np.inf]])
             places = np.flatnonzero((b2[1:-1] <= b2[:-2]) & (b2[1:-1] <= b2[2:]))
             last = len(self.octaves) - 1
             for j in sorted(places, key=lambda j: self.b2[one][j])[:3]:
                 ends = self.octaves[max(j - 1, 0)], self.octaves[min(j + 1, last)]
-                near += rng.uniform(*ends, NEAR).tolist()
-        self._draw(np.array(near))
+                octaves_near += rng.uniform(*ends, DRAWS_NEAR).tolist()
+        self._draw(np.array(octaves_near))
 
     def _draw(self, octaves: np.ndarray) -> None:
         """Add settings and their b2."""
         m, problem = self._m, self._problem
-        given = [self._sampler(u) for u in octaves], [problem] * len(octaves), m.network
-        law = laws_of_versions(*given, m.initial.moments(problem.dim))
+        runs = [self._sampler(u) for u in octaves], [problem] * len(octaves), m.network
+        law = laws_of_versions(*runs, m.initial.moments(problem.dim))
         order = np.argsort(every := np.concatenate([self.octaves, octaves]))
         self.octaves = every[order]
         for read, (mix, counts) in self._ends.items():
             ks = sorted({*counts.values()})
-            seen = law.with_answers(mix).marginals_at(ks)
-            b2 = scores.compute_bias(seen, problem.posterior)["worst"]
+            marginals = law.with_answers(mix).marginals_at(ks)
+            b2 = scores.compute_bias(marginals, problem.posterior)["worst"]
             for place, k in counts.items():
-                own = np.nan_to_num(b2[ks.index(k)], nan=np.inf)
-                self.b2[place, read] = np.concatenate([self.b2[place, read], own])[order]
+                of_budget = np.nan_to_num(b2[ks.index(k)], nan=np.inf)
+                self.b2[place, read] = np.concatenate([self.b2[place, read], of_budget])[order]
 
 
-def _sampled(m: Measurement, case: int) -> Iterator[Told]:
+def _sampled_case(m: Measurement, case: int) -> Iterator[Number]:
+    """Yield the numbers of a problem of ``KINDS``, and which shares of cases they count to."""
     single = m.iterations == 1
     title, (kind, options) = list(KINDS.items())[(case - 1) % len(KINDS)]
-    problem = _built(kind, options, m, case)
+    problem = _build_problem(kind, options, m, case)
     for vectors in VECTORS[:1] if single else VECTORS:
         name, budget = f"{title}_{vectors}", {"bytes": vectors * 8 * problem.dim}
-        given = {"budget": budget, "initial": _start(m), "samplers": FEW if single else None}
-        answer = recommend(problem, m.network, **given, by="b2", verify=True)
+        wish = {"budget": budget, "initial": _initial_law(m), "samplers": FEW if single else None}
+        answer = recommend(problem, m.network, **wish, by="b2", verify=True)
         doubted = bool(answer.trust)
         group = "doubted" if doubted else "trusted"
         yield f"doubted.{name}", "network", doubted, {}
         for place, row in answer.verified.iterrows():
-            low, high = sorted(max(row[key], SEEN) for key in ("predicted", "measured"))
+            low, high = sorted(max(row[key], RESOLUTION) for key in ("predicted", "measured"))
             holds = {f"predicted_{group}": high <= 2 * low}
             yield f"predicted.{name}", str(place), row["predicted"], holds
             yield f"measured.{name}", str(place), row["measured"], {}
         best = float(answer.verified["measured"][0])
-        least = _by_chains(m, problem, budget, FEW if single else RIVALS)
-        holds = {f"recommended_{group}": max(best, SEEN) <= 2 * max(least, SEEN)}
+        least = _least_of_chains(m, problem, budget, FEW if single else RIVALS)
+        holds = {f"recommended_{group}": max(best, RESOLUTION) <= 2 * max(least, RESOLUTION)}
         yield f"best.{name}", "worst", best, holds
         yield f"least.{name}", "worst", least, {}
 
 
-def _by_chains(m: Measurement, problem: Problem, budget: Any, names: Any) -> float:
+def _least_of_chains(m: Measurement, problem: Problem, budget: Any, names: Any) -> float:
     """Return the least score of chains along entries' steps, of agents and of their average."""
-    found = fit(problem)
-    trials = Trials(_search(m, problem, found, budget), CHAINS, seed=1, initial=_start(m))
+    gaussian = fit(problem)
+    trials = Trials(
+        _build_search(m, problem, gaussian, budget), CHAINS, seed=1, initial=_initial_law(m)
+    )
     least = np.inf
-    for entry in scale_entries(found, names)[0]:
+    for entry in scale_entries(gaussian, names)[0]:
         with suppress(ConcordError):  # refused
             least = min([least, *(row.score for row in trials.best_of(entry))])
     return least
 
 
-def _built(kind: str, options: Any, m: Measurement, case: int) -> Problem:
+def _build_problem(kind: str, options: Any, m: Measurement, case: int) -> Problem:
+    """Return the problem of a kind with the given options, its data drawn for the case."""
     module = kinds.find("problems", kind, "problem")
     params = build(module.Params, options, "problem")
 
@@ -265,11 +279,13 @@ def _built(kind: str, options: Any, m: Measurement, case: int) -> Problem:
     )
 
 
-def _search(m: Measurement, problem: Problem, found: Any, budget: Any) -> Search:
+def _build_search(m: Measurement, problem: Problem, gaussian: Any, budget: Any) -> Search:
+    """Return what the search of ``recommend`` for a problem and a budget starts from."""
     positions = m.initial.moments(problem.dim)
-    given = problem, m.network, positions, found, Wish(budget, by="b2")
-    return Search(*given, lambda: m.stream("network"))
+    asked = problem, m.network, positions, gaussian, Wish(budget, by="b2")
+    return Search(*asked, lambda: m.stream("network"))
 
 
-def _start(m: Measurement) -> Any:
+def _initial_law(m: Measurement) -> Any:
+    """Return the law of initial positions of the run, as options of ``recommend``."""
     return {"kind": m.initial.kind, **plain(m.initial.params)}

@@ -27,7 +27,10 @@ class AverageLast(Sampler):
     step_size: Annotated[Schedule, "step size eta_k"]
 
     def step(self, state, k, problem, network, rng):
-        """Return W (x - eta grad f(x) + sqrt(2 eta) w)."""
+        """Return the state with x = W (x - eta grad f(x) + sqrt(2 eta) w).
+
+        x: positions, (chains, agents, dim). W: Metropolis weights. w: standard normal noise.
+        """
         x, eta = state.x, self.step_size(k)
         moved = x - eta * problem.gradient(x) + langevin_noise(rng, eta, x)
         return state._replace(x=network.mix("metropolis", moved))

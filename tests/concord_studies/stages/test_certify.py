@@ -10,12 +10,11 @@ from concord import streams
 from concord.errors import ConcordError
 from concord.problems.kinds import logistic_regression
 from concord.sampling.partition import Partition
-from concord_studies import certified
 from concord_studies.datasets.folder import DataFolder
 from concord_studies.problems import breast_cancer
-from concord_studies.stages.certify import certify
+from concord_studies.stages.certify import Recipe, certify, check_draws, sample
 
-RECIPE = certified.Recipe(problem={}, draws=4000, chains=40, thin=15, warm_up=200)
+RECIPE = Recipe(problem={}, draws=4000, chains=40, thin=15, warm_up=200)
 
 
 def problem(agents=1, **options):
@@ -32,8 +31,8 @@ def problem(agents=1, **options):
 def test_draws_are_those_of_the_posterior():
     """Two parameters, few points, so that it is skewed: moments of the grid, to 5 errors."""
     target = problem(points=12, feature_variance=4.0, prior_scale=9.0)
-    draws = certified.sample(target, RECIPE, np.random.default_rng(0))
-    found = certified.certify(draws)
+    draws = sample(target, RECIPE, np.random.default_rng(0))
+    found = check_draws(draws)
     assert found["effective sample size"] > 2500
     values = draws.reshape(-1, 2)
     means, variances = target.reference.monomials()
@@ -47,16 +46,16 @@ def test_draws_are_those_of_the_posterior():
 def test_chains_that_depend_on_each_other_or_disagree_are_refused():
     rng = np.random.default_rng(1)
     sound = rng.standard_normal((8, 500, 3))
-    certified.certify(sound)
+    check_draws(sound)
     slow = sound.copy()
     slow[:, 1:] += 0.3 * sound[:, :-1]
     with pytest.raises(ConcordError, match=r"autocorrelation 0\.27.* raise thin or warm_up"):
-        certified.certify(slow)
+        check_draws(slow)
     apart = sound + 0.3 * np.arange(8)[:, None, None]
     with pytest.raises(ConcordError, match="R-hat"):
-        certified.certify(apart)
+        check_draws(apart)
     with pytest.raises(ConcordError, match="R-hat nan"):
-        certified.certify(np.full((8, 500, 3), np.nan))
+        check_draws(np.full((8, 500, 3), np.nan))
 
 
 def registered(folder: Path, sha256: str, size: int, thin: int) -> Path:
@@ -96,10 +95,8 @@ def test_a_file_is_made_if_it_is_the_registered_one(tmp_path):
         stream,
         Path("unused"),
     )
-    recipe = certified.Recipe(problem={}, draws=4000, chains=40, thin=20, warm_up=200)
-    np.save(
-        tmp_path / "apart.npy", certified.sample(target, recipe, stream("noise")).reshape(-1, 2)
-    )
+    recipe = Recipe(problem={}, draws=4000, chains=40, thin=20, warm_up=200)
+    np.save(tmp_path / "apart.npy", sample(target, recipe, stream("noise")).reshape(-1, 2))
     whole = (tmp_path / "apart.npy").read_bytes()
     right = registered(tmp_path, hashlib.sha256(whole).hexdigest(), len(whole), 20)
     certify("made/draws.npy", tmp_path / "draws.npy", right)

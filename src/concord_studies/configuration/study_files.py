@@ -1,4 +1,4 @@
-"""What the files of a study state: its sections, typed, each in one of its files."""
+"""The files of a study: its sections, typed, each in one of the files."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,6 @@ RESERVED = {
     *("site", "smoke", "full", "logs", "benchmarks", "claims", "workflow", "statistics"),
     *("board", "scores", "cards", "crate", "multiverse"),
 }
-EXPERIMENTS_ONLY = ("sweep", "overrides", "smoke", "full", "title")
 READINGS = {  # what a paper need not declare
     "published": "the equations as printed",
     "released": "what the authors' released code computes",
@@ -31,7 +30,7 @@ READINGS = {  # what a paper need not declare
 }
 
 
-class Stated:
+class StudyFiles:
     """The folder of a study, whose files are read and checked section by section.
 
     path: the folder; its name is the study's key. Its plug-ins are then those at work.
@@ -66,17 +65,15 @@ class Stated:
         self.files: dict[str, Path] = {}
         self.graphs: dict[str, Network] = {}
         kinds.use(path)
-        self._read()
+        self._read_files()
 
-    def _read(self) -> None:
-        """Read all files of the study, and join their sections, checked one by one."""
+    def _read_files(self) -> None:
+        """Read the study's files into ``raw``, ``files`` and ``sections``, each checked alone."""
         files = sorted(self.path.glob("[!.]*.yaml"))
         if not files:
             raise ConcordError(f"{self.path}: cannot be read (no folder with YAML files)")
         for file in files:
-            stated = load_yaml(file)
-            if not isinstance(stated, dict):
-                raise ConcordError(f"{file}: it is not a mapping of sections to their contents")
+            stated = load_yaml(file) or {}
             typed = build_file(Sections, stated, file)
             for section in stated:
                 if section in self.files:
@@ -84,18 +81,13 @@ class Stated:
                     raise ConcordError(f"{file}: {section}: it is in {other}, too; join them")
                 self.files[section] = file
             self.raw |= stated
-            own = {section: getattr(typed, section) for section in stated}
-            self.sections = replace(self.sections, **own)
+            sections = {section: getattr(typed, section) for section in stated}
+            self.sections = replace(self.sections, **sections)
         if self.checked:
             return
         for section in ("paper", "experiments"):
             if self.raw.get(section) is None:
                 raise ConcordError(f"{self.path}: the key {section!r} is missing; add it to a file")
-        for key in EXPERIMENTS_ONLY:
-            if key in self.raw.get("defaults", {}):
-                raise ConcordError(
-                    f"{self.at('defaults')}.{key}: it belongs to one experiment; move it there"
-                )
 
     def at(self, place: str) -> str:
         """Return file and key of a place such as ``figures.fig1.runs[0]``, for messages."""
@@ -116,14 +108,14 @@ class Stated:
     @property
     def experiments(self) -> dict[str, Any]:
         """Return the experiments as stated in the file, before kinds check their options."""
-        found: dict[str, Any] = self.raw["experiments"]
-        return found
+        experiments: dict[str, Any] = self.raw["experiments"]
+        return experiments
 
     @property
     def problems(self) -> dict[str, Any]:
         """Return the problems that experiments name, as stated in the file."""
-        found: dict[str, Any] = self.raw.get("problems", {})
-        return found
+        problems: dict[str, Any] = self.raw.get("problems", {})
+        return problems
 
     @property
     def assumptions(self) -> dict[str, Assumption]:
@@ -133,14 +125,14 @@ class Stated:
     @property
     def readings(self) -> dict[str, str]:
         """Return the readings that runs may follow, with their meaning for every problem."""
-        return {reading: self._for_all(of) for reading, of in self._meanings.items()}
+        return {reading: self._join_meanings(of) for reading, of in self._meanings.items()}
 
     @property
     def _meanings(self) -> dict[str, str | dict[str, str]]:
         """Return the meaning of every reading that Concord or the study declares."""
         return {**READINGS, **self.sections.readings}
 
-    def _for_all(self, meaning: str | dict[str, str]) -> str:
+    def _join_meanings(self, meaning: str | dict[str, str]) -> str:
         """Return a reading's meaning as one text; several meanings with the problems of each.
 
         A problem is called by the study's name for it, or by its kind.
@@ -158,12 +150,12 @@ class Stated:
 
         runs: their resolved mappings.
         """
-        found: dict[str, list[str]] = {}
+        texts: dict[str, list[str]] = {}
         for run in runs:
             meaning = self._meanings[run["reading"]]
             text = meaning if isinstance(meaning, str) else meaning[run["problem"]["name"]]
-            found.setdefault(run["reading"], []).append(text)
-        return {reading: "; ".join(dict.fromkeys(texts)) for reading, texts in found.items()}
+            texts.setdefault(run["reading"], []).append(text)
+        return {reading: "; ".join(dict.fromkeys(of)) for reading, of in texts.items()}
 
     def check_reading(self, reading: str, where: str, problem: str | None = None) -> None:
         """Refuse a reading that is not declared, or has no meaning for the problem of a run."""
