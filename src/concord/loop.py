@@ -41,16 +41,16 @@ def run(
     with np.errstate(over="ignore", invalid="ignore"):
         k = 0
         while k < steps:
-            taken = 0
+            count = 0
             if multi_step is not None and due is not None:
-                state, taken = multi_step(state, k, min(due(), steps) - k, counted, network, rng)
-            if not taken:
+                state, count = multi_step(state, k, min(due(), steps) - k, counted, network, rng)
+            if not count:
                 network.begin(k)
                 after = sampler.step(state, k, counted, network, rng)
                 check_state(after, sampler, x0.shape, state)
                 state = keep_asleep(network, state, after)
                 network.end(k, counted.settle(network.awake))
-            k += taken or 1
+            k += count or 1
             for callback in callbacks:
                 callback(k, state)
     return state

@@ -148,7 +148,7 @@ class Conditions(Options):
         if self.is_lossless:
             return
         if not len(graph.senders):
-            raise ConcordError(f"{where}: {graph.name} has no edges to lose vectors on; remove it")
+            raise ConcordError(f"{where}: {graph.name} of {graph.agents} has no edges; remove it")
         if self.on_loss == "sender_keeps" and (self.delay is not None or self.robust is not None):
             raise ConcordError(
                 f"{where}.on_loss: sender_keeps would count what is on its way twice, and what is "

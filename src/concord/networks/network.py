@@ -370,10 +370,6 @@ class Network(Summarized):
             self._matrices[key] = weights, matrix
         return matrix
 
-    def laplacian(self) -> Matrix:
-        """Return the graph's Laplacian D - A, (agents, agents)."""
-        return self.graph.laplacian
-
     def _vector_size(self, x: np.ndarray) -> float:
         """Return the bytes of the message for one agent's vector in x, after compression."""
         if self._channels is not None:

@@ -115,7 +115,7 @@ class Digits(OneDataSet):
         return self._gradients(x, self.data.features, self._classes)
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of chosen agents (``ChosenAgents``), (chains, few, dim)."""
+        """Return the gradients of chosen agents, (chains, few, dim)."""
         return self._gradients(x, self.data.features[agents], self._classes[agents])
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
