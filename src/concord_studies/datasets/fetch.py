@@ -48,7 +48,7 @@ def fetch(
         return destination
     place = file.mirror or name.partition("/")[2]
     copies: list[Path | str] = [] if folder is None else [folder / place]
-    if file.kept:
+    if file.in_repository:
         copies = [Path(registry).parent / "recorded" / name.partition("/")[2]]
     reasons = []
     for source in (*copies, *file.urls):

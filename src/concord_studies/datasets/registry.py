@@ -24,11 +24,11 @@ class DataFile(Options):
     sha256: Annotated[str, "SHA-256 of the file"]
     urls: Annotated[Some[str], "where the file is published, in the order to try"] = ()
     mirror: Annotated[str | None, "where it lies in a data mirror; none: there by its name"] = None
-    made: Annotated[
+    recipe: Annotated[
         dict[str, Any] | None,
         "instead of urls: the recipe of draws (stages.certify)",
     ] = None
-    kept: Annotated[bool, "instead of urls: it lies in the folder recorded beside the registry"] = (
+    in_repository: Annotated[bool, "instead of urls: it lies in recorded/ beside the registry"] = (
         False
     )
 
@@ -60,9 +60,9 @@ def _read(path: str | Path, as_of: tuple[int, ...] | None) -> dict[str, Dataset]
     datasets: dict[str, Dataset] = build_file(Sets, load_yaml(path), path)
     for name, entry in datasets.items():
         for key, file in entry.files.items():
-            if (bool(file.urls), file.made is not None, file.kept).count(True) != 1:
+            if (bool(file.urls), file.recipe is not None, file.in_repository).count(True) != 1:
                 raise ConcordError(
-                    f"{path}: {name}.files.{key}: a file has either urls, made or kept; give one "
+                    f"{path}: {name}.files.{key}: a file has either urls, recipe or in_repository; give one "
                     "of them"
                 )
     return datasets

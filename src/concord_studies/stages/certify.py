@@ -146,7 +146,7 @@ def check_draws(draws: np.ndarray) -> dict[str, float]:
 
 def provide(name: str, output: Path, mirror: str | None = None) -> None:
     """Put the data file ``DATASET/FILE`` in place: download or copy it, or make its draws."""
-    if find(name).made is None:
+    if find(name).recipe is None:
         fetch(name, output, mirror=mirror)
     else:
         certify(name, output)
@@ -159,8 +159,8 @@ def certify(name: str, output: Path, registry: str | Path = REGISTRY) -> None:
 
     A ConcordError if the diagnostics fail, or the file is not the registered one.
     """
-    where = f"{registry}: {name.replace('/', '.files.')}.made"
-    recipe = build(Recipe, find(name, registry).made, where)
+    where = f"{registry}: {name.replace('/', '.files.')}.recipe"
+    recipe = build(Recipe, find(name, registry).recipe, where)
     chosen = ChosenProblem.parse(recipe.problem, f"{where}.problem")
     split = Partition.parse({"kind": "equal"}, where)
 

@@ -144,8 +144,14 @@ def test_registry_fits_the_real_files(tmp_path):
     ("change", "words"),
     [
         (lambda file: file.pop("sha256"), "'sha256' is missing"),
-        (lambda file: file.update(made={}), "a file has either urls, made or kept; give one"),
-        (lambda file: file.pop("urls"), "a file has either urls, made or kept; give one"),
+        (
+            lambda file: file.update(recipe={}),
+            "a file has either urls, recipe or in_repository; give one",
+        ),
+        (
+            lambda file: file.pop("urls"),
+            "a file has either urls, recipe or in_repository; give one",
+        ),
     ],
 )
 def test_registry_rejects(register, change, words):

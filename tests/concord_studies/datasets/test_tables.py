@@ -24,7 +24,7 @@ def resources(tmp_path_factory):
     folder = tmp_path_factory.mktemp("resources")
     for name, dataset in load_registry().items():
         for file, entry in dataset.files.items():
-            if entry.kept:
+            if entry.in_repository:
                 (folder / name).mkdir(exist_ok=True)
                 fetch.fetch(f"{name}/{file}", folder / name / file)
     return folder

@@ -70,7 +70,7 @@ made:
     draws.npy:
       bytes: {size}
       sha256: {sha256}
-      made:
+      recipe:
         problem: {{ kind: logistic_regression, points: 20 }}
         draws: 4000
         chains: 40
@@ -101,7 +101,7 @@ def test_a_file_is_made_if_it_is_the_registered_one(tmp_path):
     right = registered(tmp_path, hashlib.sha256(whole).hexdigest(), len(whole), 20)
     certify("made/draws.npy", tmp_path / "draws.npy", right)
     assert (tmp_path / "draws.npy").read_bytes() == whole
-    with pytest.raises(ConcordError, match="made: R-hat"):
+    with pytest.raises(ConcordError, match="recipe: R-hat"):
         certify("made/draws.npy", tmp_path / "no.npy", registered(tmp_path, "0" * 64, 64128, 1))
 
 

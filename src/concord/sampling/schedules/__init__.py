@@ -55,12 +55,14 @@ class Schedule:
             schedule = cls(build(Positive, value, where))
         elif isinstance(value, Mapping):
             form = _ScheduleChoice.parse(dict(value), where)
-            made = form.module.schedule(form.params)
-            schedule = made if isinstance(made, Schedule) else FunctionSchedule(form, made)
+            function = form.module.schedule(form.params)
+            schedule = (
+                function if isinstance(function, Schedule) else FunctionSchedule(form, function)
+            )
         else:
-            known = ", ".join(kinds.names(_ScheduleChoice.room))
+            forms = ", ".join(kinds.names(_ScheduleChoice.room))
             raise ConcordError(
-                f"{at}{short(value)} does not fit; give a number, or a mapping with a kind: {known}"
+                f"{at}{short(value)} does not fit; give a number, or a mapping with a kind: {forms}"
             )
         for k in (0, LAST):  # those of the papers never rise
             try:
