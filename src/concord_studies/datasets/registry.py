@@ -62,8 +62,8 @@ def _read(path: str | Path, as_of: tuple[int, ...] | None) -> dict[str, Dataset]
         for key, file in entry.files.items():
             if (bool(file.urls), file.recipe is not None, file.in_repository).count(True) != 1:
                 raise ConcordError(
-                    f"{path}: {name}.files.{key}: a file has either urls, recipe or in_repository; give one "
-                    "of them"
+                    f"{path}: {name}.files.{key}: a file has either urls, recipe or in_repository; "
+                    "give one of them"
                 )
     return datasets
 

@@ -146,11 +146,11 @@ def test_registry_fits_the_real_files(tmp_path):
         (lambda file: file.pop("sha256"), "'sha256' is missing"),
         (
             lambda file: file.update(recipe={}),
-            "a file has either urls, recipe or in_repository; give one",
+            "a file has either urls, recipe or in_repository; give",
         ),
         (
             lambda file: file.pop("urls"),
-            "a file has either urls, recipe or in_repository; give one",
+            "a file has either urls, recipe or in_repository; give",
         ),
     ],
 )
