@@ -104,7 +104,8 @@ def rows(m: Measurement) -> Iterator[Row]:
     law = paths.build_path(update, start, 1, size, last=m.iterations).law(m.trace.draw.tolist())
     one, every = problem.sampled, np.eye(problem.agents)
     all_agents = Gaussian(np.tile(one.mean, problem.agents), np.kron(every, one.cov))
-    laplacian, begin = as_dense(m.network.graph.laplacian), (start[0][:size], start[1][:size, :size])
+    laplacian = as_dense(m.network.graph.laplacian)
+    begin = start[0][:size], start[1][:size, :size]
     curves = {
         "theorem3_distance": w2(law.mean[:, 0], law.cov[:, 0], all_agents),
         "theorem3_bound": bound_distance(theorem, problem, one, laplacian, begin, m.trace.draw),
