@@ -48,7 +48,7 @@ def import_closure(*roots: str | Path) -> dict[str, File]:
     pending = [_path_of(root) for root in roots]
     while pending:
         if (path := pending.pop()) not in files:
-            files[path] = read(path)
+            files[path] = read_digest(path)
             pending += files[path].files
     return files
 
@@ -78,7 +78,7 @@ def _path_of(root: str | Path) -> str:
 
 
 @cache
-def read(path: str) -> File:
+def read_digest(path: str) -> File:
     """Return the digest and the imports of a file, from the cache where the file is the same."""
     entries, now = _load_cache(), list(signature(path) or ())
     if path not in entries or entries[path][0] != now:
@@ -118,12 +118,12 @@ def _parse_file(path: str) -> File:
     for name, members in _imports(tree, path):
         top = name.partition(".")[0]
         if top.startswith(("/", ".")):  # relative, and so a path
-            files |= set(_files(Path(name), members))
+            files |= set(_find_files(Path(name), members))
         elif (SOURCE / top).is_dir() and top.startswith("concord"):
-            files |= set(_files(SOURCE.joinpath(*name.split(".")), members))
+            files |= set(_find_files(SOURCE.joinpath(*name.split(".")), members))
         elif top not in sys.stdlib_module_names and (place := _folder_of(top)):
             if INSTALLED.isdisjoint(place.parts):
-                files |= set(_files(place.joinpath(*name.split(".")), members))
+                files |= set(_find_files(place.joinpath(*name.split(".")), members))
             else:
                 libraries.add(top)
     return File(digest(ast.dump(tree)), sorted(files - {path}), sorted(libraries))
@@ -161,7 +161,7 @@ def _imports(tree: ast.Module, path: str) -> Iterator[tuple[str, list[str]]]:
                 yield str(above.joinpath(*(node.module or "").split("."))), members
 
 
-def _files(module: Path, members: Iterable[str]) -> Iterator[str]:
+def _find_files(module: Path, members: Iterable[str]) -> Iterator[str]:
     """Yield the files of a module, and of its members that are modules."""
     for place in (module, *(module / member for member in members)):
         for path in (place.with_name(f"{place.name}.py"), place / "__init__.py"):

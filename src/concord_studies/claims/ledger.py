@@ -233,7 +233,7 @@ def compare(rows: Sequence[Row], expected_path: Path) -> Comparison:
                 changed.append(f"{name}: {was} -> {now}")
     universes = expected_universes(expected_path)
     surveyed = {paper for paper, *_ in universes}
-    for place, now in over_universes(after.values()).items():
+    for place, now in find_assumption_dependent(after.values()).items():
         name = f"{' '.join(place)}, over the universes"
         if place not in universes:
             new += [f"{name}: new, {now}"] * (place[0] in surveyed)
@@ -265,7 +265,7 @@ def note_unvaried_seeds(rows: Iterable[Row], path: Path) -> str:
     return f"Seeds{of} were not varied{text}."
 
 
-def over_universes(rows: Iterable[Row]) -> dict[Place, str]:
+def find_assumption_dependent(rows: Iterable[Row]) -> dict[Place, str]:
     """Return, by claim, the assumptions on which its verdict depends, where varied."""
     return {_place(row): row["multiverse"] for row in rows if row["multiverse"]}
 

@@ -34,17 +34,17 @@ COLUMNS = (
 NUMBERS = ("value", "lo", "hi", "low", "high", "printed")
 Row = Mapping[str, Any]
 
-WAYS = ("holds", "fails", "open")
+OUTCOMES = ("holds", "fails", "open")
 
 
-def way(verdict: str) -> str:
-    """Return the way a verdict goes, one of ``WAYS``. "" if it decides nothing."""
+def outcome(verdict: str) -> str:
+    """Return the way a verdict goes, one of ``OUTCOMES``. "" if it decides nothing."""
     if verdict in (NOT_RUN, MEASURED):
         return ""
     return "fails" if verdict == OUTSIDE else part_of(verdict)
 
 
-def row(claim: str, case: str, reading: str, universe: str, judgement: Judgement) -> Row:
+def build_row(claim: str, case: str, reading: str, universe: str, judgement: Judgement) -> Row:
     """Return a row of the multiverse table for a case in a reading and a universe."""
     margin = judgement.margin
     numbers = [None] * 7 if margin is None else vars(margin).values()
@@ -70,18 +70,20 @@ class Robustness:
     verdicts: Mapping[str, str]
 
     @property
-    def ways(self) -> dict[str, str]:
+    def outcomes(self) -> dict[str, str]:
         """Return the way the verdict goes in each universe that decides."""
-        return {name: way(verdict) for name, verdict in self.verdicts.items() if way(verdict)}
+        return {
+            name: outcome(verdict) for name, verdict in self.verdicts.items() if outcome(verdict)
+        }
 
     @property
-    def turns(self) -> dict[str, str]:
+    def changed_outcomes(self) -> dict[str, str]:
         """Return the universes whose verdict differs from the study's, and the way it goes there.
 
         Pairs of alternatives are left out of which one alone turns the verdict.
         """
-        base = self.ways.get(BASE)
-        turns = {name: to for name, to in self.ways.items() if base and to != base}
+        base = self.outcomes.get(BASE)
+        turns = {name: to for name, to in self.outcomes.items() if base and to != base}
         return {
             name: to
             for name, to in turns.items()
@@ -91,19 +93,19 @@ class Robustness:
     @property
     def text(self) -> str:
         """Return the robustness as a sentence. "" where fewer than two universes decide."""
-        ways = list(self.ways.values())
-        if BASE not in self.ways or len(ways) < 2:
+        ways = list(self.outcomes.values())
+        if BASE not in self.outcomes or len(ways) < 2:
             return ""
-        shares = ", ".join(f"{one} in {ways.count(one)}" for one in WAYS if one in ways)
+        shares = ", ".join(f"{one} in {ways.count(one)}" for one in OUTCOMES if one in ways)
         shares += f" of {len(ways)} universes"
-        if not self.turns:
+        if not self.changed_outcomes:
             return f"robust: {shares}"
         on = dict.fromkeys(
             "the seed" if part.startswith(SEED) else part.partition(".")[0]
-            for name in self.turns
+            for name in self.changed_outcomes
             for part in name.split("+")
         )
-        each = ", ".join(f"{name} {to}" for name, to in self.turns.items())
+        each = ", ".join(f"{name} {to}" for name, to in self.changed_outcomes.items())
         return f"depends on {', '.join(on)}: {shares} ({each})"
 
 

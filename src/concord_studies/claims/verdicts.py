@@ -68,7 +68,7 @@ class Margin:
     printed: float | None = None
 
     @classmethod
-    def of(cls, ends: Iterable[Any], **rule: Any) -> Margin:
+    def from_ends(cls, ends: Iterable[Any], **rule: Any) -> Margin:
         """Return the margin of (value, lo, hi); ``rule`` has the other fields."""
         value, lo, hi = map(float, ends)
         return cls(value, lo, hi, **rule)

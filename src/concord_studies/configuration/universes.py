@@ -33,7 +33,7 @@ class Universe:
     changes: tuple[Change, ...] = ()
     seed: int | None = None
 
-    def reads(self, run: Run) -> list[Reads]:
+    def find_replacements(self, run: Run) -> list[Reads]:
         """Return the replacements by which claims read a run of the study in this universe."""
         return [c.reads for c in self.changes if c.reads != Reads() and c.holds_for(run)]
 
@@ -71,13 +71,13 @@ class Multiverse:
         self.runs: dict[str, dict[tuple[str, str], Run]] = {}
         self.experiments: dict[str, Experiment] = {}
         base = {(run.experiment, run.name): run for run in study.claim_runs() if run.arena is None}
-        self._base_runs = {self._key(run): run for run in base.values()}
+        self._base_runs = {self._digest_claimed(run): run for run in base.values()}
         self._homes = dict.fromkeys(self._base_runs, BASE)
         for name, universe in self.universes.items():
             self.runs[name], computed = {}, {}
             for key, run in base.items():
                 other = study.vary_run(run, universe.changes, universe.seed)
-                if other.document == run.document and not universe.reads(run):
+                if other.document == run.document and not universe.find_replacements(run):
                     continue
                 self.runs[name][key] = other
                 reduced = reduce_run(study, other)
@@ -88,17 +88,17 @@ class Multiverse:
             if computed:
                 self.experiments[name] = Experiment(study.path, computed, universe=True)
 
-    def _key(self, run: Run) -> str:
+    def _digest_claimed(self, run: Run) -> str:
         """Return the digest of the run reduced to what claims read of it."""
         return reduce_run(self.study, run).digest
 
-    def find_twin(self, run: Run) -> Run:
+    def find_equal_run(self, run: Run) -> Run:
         """Return the study's run that is the same as a run of a universe, as far as claims read."""
-        return self._base_runs[self._key(run)]
+        return self._base_runs[self._digest_claimed(run)]
 
-    def find_home(self, run: Run) -> str:
+    def find_universe_of(self, run: Run) -> str:
         """Return the universe that computes a run; BASE if the study itself does."""
-        return self._homes[self._key(run)]
+        return self._homes[self._digest_claimed(run)]
 
 
 def reduce_run(study: Study, run: Run) -> Run:

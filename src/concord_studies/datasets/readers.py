@@ -85,7 +85,7 @@ def table(path: str | Path) -> dict[str, np.ndarray]:
     return {str(name): frame[name].to_numpy() for name in frame}
 
 
-def parameters(columns: Mapping[str, Any]) -> dict[str, np.ndarray]:
+def stack_draws(columns: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Return draws by parameter of columns named theta, or theta[1], theta[2], ... in order."""
     columns_by_name: dict[str, list[np.ndarray]] = {}
     for name, values in columns.items():

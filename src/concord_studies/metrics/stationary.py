@@ -58,7 +58,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     if target is None:
         raise unmet_need("stationary", what)
     try:
-        radius, law = _limit(m)
+        radius, law = _stationary_moments(m)
     except NoLaw:
         raise unmet_need("stationary", what) from None
     yield from final_rows(m, {"spectral_radius": radius})
@@ -67,14 +67,14 @@ def rows(m: Measurement) -> Iterator[Row]:
         if each is None:
             values = [np.inf] * len(NAMES)
         elif agent == "average":
-            values = compare(each[2], each[3], target)
+            values = compare_gaussians(each[2], each[3], target)
         else:
-            values = compare(each[0][agent], each[1][agent], target)
+            values = compare_gaussians(each[0][agent], each[1][agent], target)
         numbers = {f"stationary_{name}": v for name, v in zip(NAMES, values, strict=True)}
         yield from series([m.iterations], str(agent), numbers, chance=False)
 
 
-def _limit(m: Measurement) -> tuple[float, Moments | None]:
+def _stationary_moments(m: Measurement) -> tuple[float, Moments | None]:
     """Return the spectral radius and the stationary moments. ``NoLaw`` if they are not known."""
     last, run = max(m.iterations - 1, 0), (m.sampler, m.problem, m.network)
     choices = choices_of(*run)
@@ -112,7 +112,7 @@ def choices_of(
     return lambda k: reader.read_step(k).choices
 
 
-def compare(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> list[float]:
+def compare_gaussians(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> list[float]:
     """Return W2, trace ratio, extreme variance ratios and bias of a normal law, as in ``NAMES``."""
     difference = mean - target.mean
     bias = np.sqrt(difference @ np.linalg.solve(target.cov, difference))
