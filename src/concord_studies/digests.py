@@ -35,7 +35,7 @@ class File(NamedTuple):
 
 
 def digest_code(*roots: str | Path) -> dict[str, Any]:
-    """Return the digest of modules with all that they import, and the versions of libraries.
+    """Return {"code": digest, "libraries": versions} of modules and all that they import.
 
     roots: dotted names of this project's modules, or files.
     """
@@ -55,6 +55,7 @@ def import_closure(*roots: str | Path) -> dict[str, File]:
 
 @cache
 def _digest_code(roots: frozenset[str | Path]) -> dict[str, Any]:
+    """Return what ``digest_code`` does, once in a process for each set of roots."""
     files = import_closure(*roots)
     names = sorted({name for file in files.values() for name in file.libraries})
     return {
@@ -70,7 +71,7 @@ def digest(content: Any) -> str:
 
 
 def _path_of(root: str | Path) -> str:
-    """Return the file of a module of this project; the path of a file as it is."""
+    """Return the file of a module, given by its dotted name, as text; a path stays as it is."""
     if isinstance(root, Path):
         return str(root)
     path = SOURCE.joinpath(*root.split("."))
@@ -79,7 +80,7 @@ def _path_of(root: str | Path) -> str:
 
 @cache
 def read_digest(path: str) -> File:
-    """Return the digest and the imports of a file, from the cache where the file is the same."""
+    """Return a file's digest and imports, from the cache if the file has not changed since."""
     entries, now = _load_cache(), list(signature(path) or ())
     if path not in entries or entries[path][0] != now:
         entries[path] = now, _parse_file(path)
@@ -199,6 +200,7 @@ _ALIASES = {"ot": "POT", "sklearn": "scikit-learn", "yaml": "PyYAML"}
 
 @cache
 def _distributions() -> Mapping[str, list[str]]:
+    """Return the names of installed distributions by the package that they provide."""
     from importlib import metadata  # as above
 
     return metadata.packages_distributions()

@@ -56,9 +56,10 @@ from concord_studies.words import name, number
 
 
 class _Rule(Kind):
-    """A rule that judges quantities; ``WORSE`` names the one only claimed to be worse.
+    """A rule that judges quantities.
 
-    Nothing is decided if a run of the quantity ``WORSE`` names diverged.
+    WORSE: the option whose quantity is claimed to be the worse one: if only its runs diverged, the
+    verdict is open; if others did, the claim fails.
     """
 
     WORSE: ClassVar[str] = ""
@@ -70,14 +71,14 @@ class _Rule(Kind):
 
 
 def _join_shortened(texts: Sequence[str]) -> str:
-    """Return texts joined to a list, shortened in the middle where they are many."""
+    """Return texts joined by semicolons; of more than eight the first and last three."""
     if len(texts) > 8:
         texts = [*texts[:3], f"... ({len(texts)} numbers)", *texts[-3:]]
     return "; ".join(texts)
 
 
 def _describe_range(ours: Numbers) -> str:
-    """Return as text the smallest and largest of numbers with their owners; all if few."""
+    """Return the smallest and the largest number with their owners as text; all of up to three."""
     order = np.argsort(ours.value, kind="stable")
     if len(order) <= 3:
         return "; ".join(ours.describe(i) for i in range(len(order)))
@@ -124,7 +125,7 @@ def _pair_common(first: Numbers, second: Numbers) -> tuple[np.ndarray, np.ndarra
 def _pair_ends(
     first: Numbers, second: Numbers, i: np.ndarray, j: np.ndarray
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the values of pairs of numbers, then their ends: lo and hi, hi and lo."""
+    """Return, for pairs i, j, both values, then (lo of first, hi of second), then (hi, lo)."""
     ends = (first.value, second.value), (first.lo, second.hi), (first.hi, second.lo)
     return [(one[i], other[j]) for one, other in ends]
 
@@ -141,7 +142,10 @@ def _match_each(first: Numbers, second: Numbers) -> np.ndarray:
 
 
 def _require_one_each(what: str, ours: Numbers, axis: str) -> np.ndarray:
-    """Return the values of an axis, which must have one number each, and several of them."""
+    """Return the axis' value of each number; refuse repeated values, or fewer than two.
+
+    what: the rule that needs this, for the message.
+    """
     x = ours.axis(axis)
     if len(set(x)) < max(2, len(x)):
         others = [name for name in ours.varying_axes() if name != axis]
@@ -156,10 +160,10 @@ Side = tuple[Numbers, Quantity, int]  # numbers of a quantity, and the place of 
 def _mean_over_sets(
     source: Source, one: Side, other: Side, compare: Callable[..., np.ndarray], family: int
 ) -> tuple[float, float, float]:
-    """Return the mean over data sets of what compares two numbers, with its 95 % interval.
+    """Return the mean over data sets of a comparison of two numbers, and its interval's ends.
 
-    compare: takes both numbers on every data set, and returns as many. family: so many intervals
-    hold together.
+    compare: a function of both numbers, (sets,) each, such as their difference, (sets,). family:
+    the number of intervals that hold jointly at 95 %.
     """
     sides = [(of.run[at], quantity.metric, of.agent[at]) for of, quantity, at in (one, other)]
     try:
@@ -257,7 +261,7 @@ class Order(_Rule):
     def _judge_pairs(
         self, source: Source, lower: Numbers, higher: Numbers, pairs: Sequence[tuple[int, int]]
     ) -> Judgement:
-        """Return the verdict on paired numbers, compared data set by data set."""
+        """Judge pairs data set by data set; ``pairs`` are indices into ``lower`` and ``higher``."""
         source.trials, source.what = [], ""
         means = np.array(
             [
@@ -311,14 +315,17 @@ class Trend(_Rule):
         return Judgement(decide(sure, refuted), text, self._smallest_step(*steps))
 
     def _smallest_step(self, *steps: np.ndarray) -> Margin:
-        """Return the margin of the least step along the axis, with its interval's ends."""
+        """Return the margin of the smallest step; ``steps``: values, lower and upper ends."""
         what = {"rising": "smallest rise", "falling": "smallest fall"}[self.direction]
         return Margin.from_ends((step.min() for step in steps), low=0, what=what)
 
     def _judge_steps(
         self, source: Source, ours: Numbers, x: np.ndarray, order: np.ndarray
     ) -> Judgement:
-        """Return the verdict on steps between neighbors, paired by data set."""
+        """Judge steps between neighbors, paired by data set.
+
+        x: the axis' value of each number. order: indices that sort x.
+        """
         means, texts = [], []
         for i, j in itertools.pairwise(order):
             mean, lo, hi = _mean_over_sets(
@@ -578,12 +585,12 @@ KINDS = tagged_kinds(Check)
 
 
 def quantities(check: Check) -> list[Quantity]:
-    """Return the quantities that a check reads."""
+    """Return the options of a check that are quantities."""
     return [value for value in asdict(check).values() if isinstance(value, Quantity)]
 
 
 def require_pairs(check: Check, runs: Sequence[Sequence[Mapping[str, Any]]], where: str) -> None:
-    """Refuse a check whose numbers cannot be paired, or are not what it needs.
+    """Refuse a check whose numbers cannot be paired, or are too many or too few.
 
     A trend and a rate need one number for each value of an axis, ``sooner`` whole curves.
     runs: the resolved runs of each of its quantities.

@@ -38,7 +38,10 @@ OUTCOMES = ("holds", "fails", "open")
 
 
 def outcome(verdict: str) -> str:
-    """Return the way a verdict goes, one of ``OUTCOMES``. "" if it decides nothing."""
+    """Return "holds", "fails" or "open" (inconclusive) for a verdict.
+
+    "fails" too if it is outside the theorem's conditions; "" if it was not run or only measured.
+    """
     if verdict in (NOT_RUN, MEASURED):
         return ""
     return "fails" if verdict == OUTSIDE else part_of(verdict)
@@ -65,22 +68,25 @@ def read_rows(path: Path) -> list[Row]:
 
 @dataclass(frozen=True)
 class Robustness:
-    """A claim in a reading, with its verdict in every universe that counts."""
+    """The verdicts on a claim in a reading, by universe.
+
+    verdicts: of the study ("base") and of every universe that changes a run the claim reads.
+    """
 
     verdicts: Mapping[str, str]
 
     @property
     def outcomes(self) -> dict[str, str]:
-        """Return the way the verdict goes in each universe that decides."""
+        """Return "holds", "fails" or "open" by universe; without those that were not run."""
         return {
             name: outcome(verdict) for name, verdict in self.verdicts.items() if outcome(verdict)
         }
 
     @property
     def changed_outcomes(self) -> dict[str, str]:
-        """Return the universes whose verdict differs from the study's, and the way it goes there.
+        """Return the outcome of each universe in which it is not the study's own.
 
-        Pairs of alternatives are left out of which one alone turns the verdict.
+        Pairs of alternatives are left out of which one alone changes the outcome.
         """
         base = self.outcomes.get(BASE)
         turns = {name: to for name, to in self.outcomes.items() if base and to != base}
@@ -146,7 +152,10 @@ def seed_disagreements(rows: Sequence[Row], seed: int | str) -> dict[tuple[str, 
 
 
 def weigh_seeds(judgement: Judgement, others: str | None) -> Judgement:
-    """Return a judgement, made inconclusive where another master seed contradicts it."""
+    """Return a judgement, made inconclusive where another master seed contradicts it.
+
+    others: which seeds do so, as ``seed_disagreements`` says it; none: none does.
+    """
     if not others or judgement.verdict == NOT_RUN:
         return judgement
     text = f"{judgement.ours} (alone: {judgement.verdict}; {others})"

@@ -35,7 +35,7 @@ PLACEHOLDER = {"anyOf": [{"type": "string", "pattern": r"^\{\w+\}$"}, {"type": "
 
 
 def schema_of_options(execute: bool = True) -> dict[str, Any]:
-    """Return the definitions (``$defs``) of all options.
+    """Return the definitions (``$defs``) of all options in JSON Schema.
 
     Without ``execute`` those of plug-ins that nothing has used yet are left out.
 
@@ -118,7 +118,7 @@ def _name_definition(chosen: type) -> str:
 
 
 def config_schema() -> dict[str, Any]:
-    """Return the schema of ``config/config.yaml``."""
+    """Return the JSON Schema of ``config/config.yaml``."""
     (_,), definitions = msgspec.json.schema_components([Config], ref_template=f"{REF}{{name}}")
     _describe(definitions, {cls.__name__: cls for cls in _option_classes(Config)})
     schema = {"$schema": DIALECT, "title": "config/config.yaml", "$ref": f"{REF}Config"}
@@ -126,7 +126,7 @@ def config_schema() -> dict[str, Any]:
 
 
 def study_schema(execute: bool = True) -> dict[str, Any]:
-    """Return the schema of a study's files; ``execute``: plug-ins, for their options too."""
+    """Return the JSON Schema of a study's files; ``execute`` plug-ins for their options, too."""
     (_,), definitions = msgspec.json.schema_components([Sections], ref_template=f"{REF}{{name}}")
     _describe(definitions, {cls.__name__: cls for cls in _option_classes(Sections)})
     sections = definitions.pop("Sections")
@@ -154,7 +154,7 @@ def study_schema(execute: bool = True) -> dict[str, Any]:
 
 
 def _describe(definitions: dict[str, Any], classes: Mapping[str, Any]) -> None:
-    """Add descriptions to the schema definitions of classes of options, by definition."""
+    """Add the fields' descriptions to schema definitions; ``classes`` are by definition's name."""
     for name, cls in classes.items():
         for field in msgspec.structs.fields(cls):
             if note := meaning_of(field.type):
@@ -162,7 +162,7 @@ def _describe(definitions: dict[str, Any], classes: Mapping[str, Any]) -> None:
 
 
 def _option_classes(*hints: Any) -> list[Any]:
-    """Return the classes of options in types, with the classes in their fields' types."""
+    """Return the classes of options that types are made of, and those in their fields' types."""
     classes = []
     for option, _ in (member for hint in hints for member in members(hint)):
         if isinstance(option, type) and issubclass(option, Options):

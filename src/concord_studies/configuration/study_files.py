@@ -90,7 +90,7 @@ class StudyFiles:
                 raise ConcordError(f"{self.path}: the key {section!r} is missing; add it to a file")
 
     def locate(self, place: str) -> str:
-        """Return file and key of a place such as ``figures.fig1.runs[0]``, for messages."""
+        """Return the file and key of a place for messages: "figures.yaml: figures.fig1.runs[0]"."""
         section = re.match(r"\w*", place)[0]  # type: ignore[index]  # it matches
         return f"{self.files.get(section, self.path)}: {place}"
 
@@ -129,7 +129,7 @@ class StudyFiles:
 
     @property
     def _meanings(self) -> dict[str, str | dict[str, str]]:
-        """Return the meaning of every reading that Concord or the study declares."""
+        """Return the meaning of every reading declared; by problem where it differs by problem."""
         return {**READINGS, **self.sections.readings}
 
     def _join_meanings(self, meaning: str | dict[str, str]) -> str:

@@ -99,7 +99,7 @@ class Measurement:
 
     @property
     def late(self) -> np.ndarray:
-        """Return a mask of the recorded iterations that come after burn-in."""
+        """Return the indices of the recorded iterations that come after burn-in, increasing."""
         return self.trace.rows_after_warm_up(self.burn_in)
 
     @property
@@ -332,7 +332,7 @@ def is_condition(metric: str) -> bool:
 
 
 def _loaded_families() -> tuple[Any, ...]:
-    """Return the modules of the families that are loaded, without executing a plug-in."""
+    """Return the modules of built-in metric families, and of plug-ins imported by now."""
     plug_ins = sorted({*kinds.names("metrics")} - {*kinds.built_in("metrics")})
     loaded = [kinds.find("metrics", f) for f in plug_ins if kinds.is_loaded("metrics", f)]
     return (*_built_in_families(), *loaded)

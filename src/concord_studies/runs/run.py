@@ -255,7 +255,7 @@ _KEYS = Keys.__struct_fields__
 
 
 def _call_with_place(where: str, function: Any, *arguments: Any) -> None:
-    """Call a function. A ConcordError that does not name ``where`` gets it in front."""
+    """Call a function for its checks; put ``where`` in front of the sentence of a ConcordError."""
     try:
         function(*arguments)
     except ConcordError as error:
