@@ -86,7 +86,9 @@ def describe_kind(room: str, kind: str, execute: bool = True) -> dict[str, Any]:
         about["metrics"] = list(module.METRICS)
         about["labels"] = list(_labels(module))
     else:
-        about["options"] = [_option(field) for field in msgspec.structs.fields(options_of(module))]
+        about["options"] = [
+            _describe_option(field) for field in msgspec.structs.fields(options_of(module))
+        ]
     return about
 
 
@@ -109,7 +111,7 @@ def _paragraph(text: str, field: str) -> str | None:
     return " ".join(match[1].split()) if match else None
 
 
-def _option(field: Any) -> dict[str, Any]:
+def _describe_option(field: Any) -> dict[str, Any]:
     """Return the description of one field of a class of options."""
     option = {
         "name": field.encode_name,

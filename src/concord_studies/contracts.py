@@ -27,12 +27,18 @@ class SampledLaw(Protocol):
 
 @runtime_checkable
 class HeldOut(Protocol):
-    """A problem with held-out rows of data, whose mean density over a Gaussian law is known."""
+    """A problem with held-out rows of data, whose mean density over a Gaussian law is known.
 
-    test: tuple[np.ndarray, np.ndarray] | None  # features, targets; None: all rows are agents'
+    test: features, (rows, columns), and targets, (rows,); None if none are held out.
+    """
+
+    test: tuple[np.ndarray, np.ndarray] | None
 
     def held_out_log_density(self, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
-        """Return the log of every target's mean density over N(mean, cov), (..., rows)."""
+        """Return the log of each held-out target's density, averaged over N(mean, cov), (rows,).
+
+        mean: (dim,). cov: (dim, dim).
+        """
 
 
 @runtime_checkable
@@ -40,7 +46,10 @@ class Predictive(Protocol):
     """A problem with predictive class probabilities, of which the recorder keeps averages."""
 
     def predictive(self, x: np.ndarray) -> np.ndarray:
-        """Return class probabilities, (chains, some agents, images, classes)."""
+        """Return class probabilities, (chains, agents, images, classes).
+
+        x: positions, (chains, agents, dim); the agents may be any of the problem's.
+        """
 
 
 @runtime_checkable
@@ -54,14 +63,17 @@ class WithTestSets(Protocol):
 class Label(NamedTuple):
     """The words for a metric whose name does not say what it measures.
 
-    A label of ``recall`` is one of ``recall_3``, too: the rest of its name follows, or is in place
-    of ``{}``. What has an axis is a price, which may be drawn in place of iterations.
+    says: what the metric is, as a phrase within a sentence; none: its name. A label of ``recall``
+    is used for ``recall_3``, too: the "3" replaces ``{}`` in the phrase, or else follows it.
+    head: the heading of its column in a table, where that is not ``says``.
+    axis, unit: the text of a figure's axis and its unit, of a price alone. A price is a metric that
+    an axis may show in place of iterations, such as the bytes sent.
     """
 
-    says: str = ""  # what it is, in a sentence; none: its name
-    head: str = ""  # of its column in a table, where that is another text
+    says: str = ""
+    head: str = ""
     axis: str = ""
-    unit: str = ""  # of the axis
+    unit: str = ""
 
 
 # What an agent pays in the arena.
@@ -79,7 +91,10 @@ class MetricFamily(Protocol):
     METRICS: tuple[str, ...]  # the names it yields; ``*`` stands for anything
 
     def rows(self, m: Any) -> Iterator[Any]:
-        """Yield the ``metrics.Row``s of a ``metrics.Measurement``. A ConcordError if unsuited."""
+        """Yield the ``metrics.Row``s of a ``metrics.Measurement``.
+
+        A ConcordError if the run lacks something that the family needs.
+        """
 
 
 # What the module of a kind may declare beside its functions, and what holds where it does not.
@@ -110,7 +125,10 @@ def declared(module: Any, name: str) -> Any:
 
 
 class Read(NamedTuple):
-    """A metric that every run shown must have; a plain name is one that some run must have."""
+    """A metric that every run shown must have.
+
+    A plain name in the place of a ``Read`` is a metric that at least one run must have.
+    """
 
     metric: str
     select: Mapping[str, Any] | None = None  # of the runs shown only those that match

@@ -35,7 +35,7 @@ class File(NamedTuple):
 
 
 def digest_code(*roots: str | Path) -> dict[str, Any]:
-    """Return the digest of modules with all that they import, and the versions of libraries.
+    """Return {"code": digest, "libraries": versions} of modules and all that they import.
 
     roots: dotted names of this project's modules, or files.
     """
@@ -48,13 +48,14 @@ def import_closure(*roots: str | Path) -> dict[str, File]:
     pending = [_path_of(root) for root in roots]
     while pending:
         if (path := pending.pop()) not in files:
-            files[path] = read(path)
+            files[path] = read_digest(path)
             pending += files[path].files
     return files
 
 
 @cache
 def _digest_code(roots: frozenset[str | Path]) -> dict[str, Any]:
+    """Return what ``digest_code`` does, once in a process for each set of roots."""
     files = import_closure(*roots)
     names = sorted({name for file in files.values() for name in file.libraries})
     return {
@@ -70,7 +71,7 @@ def digest(content: Any) -> str:
 
 
 def _path_of(root: str | Path) -> str:
-    """Return the file of a module of this project; the path of a file as it is."""
+    """Return the file of a module, given by its dotted name, as text; a path stays as it is."""
     if isinstance(root, Path):
         return str(root)
     path = SOURCE.joinpath(*root.split("."))
@@ -78,8 +79,8 @@ def _path_of(root: str | Path) -> str:
 
 
 @cache
-def read(path: str) -> File:
-    """Return the digest and the imports of a file, from the cache where the file is the same."""
+def read_digest(path: str) -> File:
+    """Return a file's digest and imports, from the cache if the file has not changed since."""
     entries, now = _load_cache(), list(signature(path) or ())
     if path not in entries or entries[path][0] != now:
         entries[path] = now, _parse_file(path)
@@ -118,12 +119,12 @@ def _parse_file(path: str) -> File:
     for name, members in _imports(tree, path):
         top = name.partition(".")[0]
         if top.startswith(("/", ".")):  # relative, and so a path
-            files |= set(_files(Path(name), members))
+            files |= set(_find_files(Path(name), members))
         elif (SOURCE / top).is_dir() and top.startswith("concord"):
-            files |= set(_files(SOURCE.joinpath(*name.split(".")), members))
+            files |= set(_find_files(SOURCE.joinpath(*name.split(".")), members))
         elif top not in sys.stdlib_module_names and (place := _folder_of(top)):
             if INSTALLED.isdisjoint(place.parts):
-                files |= set(_files(place.joinpath(*name.split(".")), members))
+                files |= set(_find_files(place.joinpath(*name.split(".")), members))
             else:
                 libraries.add(top)
     return File(digest(ast.dump(tree)), sorted(files - {path}), sorted(libraries))
@@ -161,7 +162,7 @@ def _imports(tree: ast.Module, path: str) -> Iterator[tuple[str, list[str]]]:
                 yield str(above.joinpath(*(node.module or "").split("."))), members
 
 
-def _files(module: Path, members: Iterable[str]) -> Iterator[str]:
+def _find_files(module: Path, members: Iterable[str]) -> Iterator[str]:
     """Yield the files of a module, and of its members that are modules."""
     for place in (module, *(module / member for member in members)):
         for path in (place.with_name(f"{place.name}.py"), place / "__init__.py"):
@@ -199,6 +200,7 @@ _ALIASES = {"ot": "POT", "sklearn": "scikit-learn", "yaml": "PyYAML"}
 
 @cache
 def _distributions() -> Mapping[str, list[str]]:
+    """Return the names of installed distributions by the package that they provide."""
     from importlib import metadata  # as above
 
     return metadata.packages_distributions()

@@ -56,7 +56,7 @@ class Experiment:
     """Runs by name, of one study, that one set of files holds.
 
     study: the study's folder.
-    universe: whether the runs are those of a universe, where one that cannot be run is a result.
+    universe: whether the runs are those of a universe, where the error of a run is a result.
     """
 
     study: Path
@@ -75,7 +75,7 @@ class Experiment:
 
     @property
     def part_count(self) -> int:
-        """Return the number of parts, one for each job; 0: one job makes a short experiment."""
+        """Return the number of parts, a job each; 0: one job samples and measures all runs."""
         first, most = next(iter(self.runs.values())), len(blocks(self))
         if first.arena is not None:
             return most if first.arena.sampled else min(most, -(-len(self.runs) // CELLS_OF_JOB))
@@ -128,7 +128,7 @@ def read_runs(path: Path) -> Experiment:
 
 
 def _read_run(document: Mapping[str, Any], where: str) -> Run:
-    """Return the run of a resolved document, which may have no chains; ``where`` is for errors."""
+    """Return the run of a resolved document, perhaps of no chains; errors begin with ``where``."""
     chains = document["chains"]
     run = Run.from_document({**document, "chains": max(chains, 1)}, where)
     return run if chains else with_changes(run, chains=0)
@@ -140,9 +140,10 @@ Block = tuple[str, int, int]  # chains of a run: its name, from the first to bef
 
 
 def blocks(experiment: Experiment) -> list[list[Block]]:
-    """Return the smallest parts of an experiment: chains of runs, or tasks of an arena.
+    """Return the smallest parts of an experiment: chains of one run, or all runs of a task.
 
-    All entries of a task share data sets and posteriors, which are computed once.
+    A block is (run, first chain, end). A task is of an arena: its runs, one for each sampler that
+    is entered, share data sets and posteriors, which are computed once.
     """
     if experiment.is_arena:
         tasks: dict[Any, list[Block]] = {}
@@ -159,9 +160,10 @@ def blocks(experiment: Experiment) -> list[list[Block]]:
 
 
 def blocks_of_part(experiment: Experiment, part: int, parts: int) -> list[Block]:
-    """Return the blocks of part number ``part`` of ``parts``, counted from 1.
+    """Return the chains of runs in part number ``part`` of ``parts``, counted from 1.
 
-    Adjacent blocks of a run are joined. A ConcordError if there are fewer blocks than parts.
+    A block is (run, first chain, end); adjacent ones of a run are joined. A
+    ConcordError if there are fewer blocks than parts.
     """
     every = blocks(experiment)
     if not 1 <= part <= parts <= len(every):
@@ -190,7 +192,11 @@ def sample(
     parts: int = 1,
     progress: bool | None = False,
 ) -> None:
-    """Sample the runs of a runs.yaml, or one of several parts of them, and write their draws."""
+    """Sample the runs of a runs.yaml, and write their draws as one file.
+
+    part, parts: the part to sample, from 1, and how many there are.
+    progress: as of ``runs.sample.sample``.
+    """
     experiment = read_runs(path)
     traces: dict[str, Trace] = {}
     about = {key: str(value) for key, value in describe().items()}
@@ -248,7 +254,7 @@ def _measure_run(run: Run, trace: Trace | None, resources: Path) -> list[Row]:
 def to_csv(experiment: Experiment, rows: Mapping[str, Iterable[Row]]) -> str:
     """Return the metrics of all runs as one table: run, its labels, and the columns of metrics.
 
-    Runs of a universe are of several experiments, and have their names alone.
+    Runs of a universe are of several experiments: its table has no columns of labels.
     """
     axes = [] if experiment.universe else list(next(iter(experiment.runs.values())).labels)
     text = io.StringIO()

@@ -48,7 +48,7 @@ def read_text(path: Path | str) -> str:
 
 
 def read_table(path: Path | str, columns: Sequence[str]) -> list[dict[str, str]]:
-    """Read a table with a head (CSV). A ConcordError if it lacks one of these columns."""
+    """Return the rows of a CSV table by column; a ConcordError if it lacks one of ``columns``."""
     table = csv.DictReader(io.StringIO(read_text(path), newline=""))
     absent = [column for column in columns if column not in (table.fieldnames or ())]
     if absent:
@@ -89,6 +89,7 @@ class _Loader(_Safe):  # type: ignore[misc]
 
 
 def _refusal(place: Any, problem: str) -> Exception:
+    """Return YAML's error with a problem at the line and column of a node."""
     return MarkedYAMLError(problem=problem, problem_mark=place.start_mark)
 
 
@@ -147,9 +148,9 @@ ABANDONED = 3600  # seconds after which a file that is still being written is wh
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Give the name of a file to write; rename it to ``path`` if all goes well.
+    """Yield the name of a file to write, which is renamed to ``path`` if no error is raised.
 
-    Of several who write the same file at once, who comes last has it.
+    Readers of ``path`` never see a part of it. Of several processes that write it, the last wins.
 
     A ConcordError if ``path`` is there and is no regular file, such as a folder or /dev/null; an
     OSError with the name of ``path`` if it comes without one, as that of a full disk does.
@@ -173,13 +174,13 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a text file, as ``whole_file`` does."""
+    """Write a text file at once: readers see the old file or all of the new, never a part."""
     with whole_file(path) as part:
         part.write_text(text, encoding="utf-8")
 
 
 def build_file(kind: Any, value: Any, path: Any) -> Any:
-    """Return the object that a file's content stands for; messages begin with the file."""
+    """Return content of a file as an object of type ``kind``; errors name ``path`` and the key."""
     try:
         return build(kind, value, f"{path}")
     except ConcordError as error:

@@ -47,7 +47,7 @@ class Statement(NamedTuple):
     text: str
 
     @property
-    def stands(self) -> bool:
+    def is_written(self) -> bool:
         """Return whether the file has this text."""
         return self.path.is_file() and self.path.read_bytes() == self.text.encode()
 
@@ -136,7 +136,7 @@ class Plan:
     def write(self, kind: str, wildcards: Wildcards) -> str:
         """Write the statement of a result if it differs from the file's, and return its path."""
         statement = self.statement(kind, wildcards)
-        if self.writes and not statement.stands:
+        if self.writes and not statement.is_written:
             write_whole(statement.path, statement.text)
         return str(statement.path)
 
@@ -251,7 +251,7 @@ class Plan:
         needed = (data for run in runs for data in run.downloads)
         if not any(map(self._remedy, runs)) and (downloads or all(map(self._is_at_hand, needed))):
             return True
-        up_to_date = self._statement("runs", key, name).stands
+        up_to_date = self._statement("runs", key, name).is_written
         return up_to_date and Path(self.metrics_file(key, name)).exists()
 
     def _remedy(self, run: Run) -> str | None:

@@ -28,7 +28,7 @@ def kind(tmp_path: Path) -> Path:
 
 def stated(path: Path) -> dict:
     """Return what is made from a kind's code, as another process would."""
-    digests.read.cache_clear()
+    digests.read_digest.cache_clear()
     digests._digest_code.cache_clear()
     return digests.digest_code(path)
 

@@ -49,12 +49,14 @@ def judge(rule: str, *, says: str = "", what: str = "number", **terms: Any) -> V
     rule: "nearer", "comparable", ... (docs/ledger.md), or a kind of check that is called like none
     of them: "value", "trend", ...
     says: the claim, in words. what: what the numbers are, such as "accuracy".
-    terms: the check's options by name (config/README.md): a quantity is a list of numbers, and all
-    others are plain values, such as ``tolerance=0.5``.
+    terms: the check's options by name (config/README.md). A quantity is a list of numbers, each a
+    mapping with value, lo, hi and trials, and with labels that say what it is of. All others are
+    plain values: ``judge("value", quantity=[{"value": 1.9, "lo": 1.8, "hi": 2.0, "trials": 50,
+    "method": "DE-SGLD"}], printed=2.0, tolerance=0.5)``.
 
     Intervals are widened so that they hold jointly at 95 %. Numbers of two quantities are paired by
-    the keys that vary on both sides. A ConcordError names a rule or an option that does not exist,
-    or a number that is none.
+    the labels that vary on both sides. A ConcordError names a rule or an option that does not
+    exist, or a value that is not a number.
     """
     names = [*rules(), *checks.KINDS]
     if rule not in names:
@@ -94,7 +96,7 @@ def _is_quantity(value: Any) -> bool:
 
 
 def _build_runs(rows: Rows, metric: str) -> list[Measured]:
-    """Return numbers as runs with a metric, one for each set of labels."""
+    """Return rows of numbers as runs with one metric: rows with the same labels are one run."""
     import pandas  # a quarter of a second
 
     tables: dict[tuple[tuple[str, str], ...], list[dict[str, Any]]] = {}
@@ -122,7 +124,7 @@ def _build_runs(rows: Rows, metric: str) -> list[Measured]:
 
 
 def _read_number(row: Mapping[str, Any], name: str, absent: float) -> float:
-    """Return a number of a row. ``absent`` where it has none, or an empty text."""
+    """Return a row's number under ``name``; ``absent`` where the row has none or an empty text."""
     stated = row.get(name)
     if stated in (None, ""):
         return absent

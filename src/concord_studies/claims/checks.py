@@ -56,9 +56,10 @@ from concord_studies.words import name, number
 
 
 class _Rule(Kind):
-    """A rule that judges quantities; ``WORSE`` names the one only claimed to be worse.
+    """A rule that judges quantities.
 
-    Nothing is decided if a run of the quantity ``WORSE`` names diverged.
+    WORSE: the option whose quantity is claimed to be the worse one: if only its runs diverged, the
+    verdict is open; if others did, the claim fails.
     """
 
     WORSE: ClassVar[str] = ""
@@ -69,22 +70,24 @@ class _Rule(Kind):
         return str(self.__struct_config__.tag)
 
 
-def _list(texts: Sequence[str]) -> str:
-    """Return texts joined to a list, shortened in the middle where they are many."""
+def _join_shortened(texts: Sequence[str]) -> str:
+    """Return texts joined by semicolons; of more than eight the first and last three."""
     if len(texts) > 8:
         texts = [*texts[:3], f"... ({len(texts)} numbers)", *texts[-3:]]
     return "; ".join(texts)
 
 
-def _range(ours: Numbers) -> str:
-    """Return as text the smallest and largest of numbers with their owners; all if few."""
+def _describe_range(ours: Numbers) -> str:
+    """Return the smallest and the largest number with their owners as text; all of up to three."""
     order = np.argsort(ours.value, kind="stable")
     if len(order) <= 3:
         return "; ".join(ours.describe(i) for i in range(len(order)))
     return f"{len(order)} numbers from {ours.describe(order[0])} to {ours.describe(order[-1])}"
 
 
-def _pair(first: Numbers, second: Numbers, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+def _pair_by_keys(
+    first: Numbers, second: Numbers, names: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices, in ``first`` and ``second``, of all pairs that agree in ``names``."""
     keys = [numbers.keys(names) for numbers in (first, second)]
     for side_keys, other_keys, other in ((keys[0], keys[1], "second"), (keys[1], keys[0], "first")):
@@ -116,13 +119,13 @@ def _pair_common(first: Numbers, second: Numbers) -> tuple[np.ndarray, np.ndarra
     """
     names = _shared_axes(first, second)
     names = [n for n in names if not set(first.keys([n])).isdisjoint(second.keys([n]))]
-    return _pair(first, second, names)
+    return _pair_by_keys(first, second, names)
 
 
 def _pair_ends(
     first: Numbers, second: Numbers, i: np.ndarray, j: np.ndarray
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the values of pairs of numbers, then their ends: lo and hi, hi and lo."""
+    """Return, for pairs i, j, both values, then (lo of first, hi of second), then (hi, lo)."""
     ends = (first.value, second.value), (first.lo, second.hi), (first.hi, second.lo)
     return [(one[i], other[j]) for one, other in ends]
 
@@ -130,7 +133,7 @@ def _pair_ends(
 def _match_each(first: Numbers, second: Numbers) -> np.ndarray:
     """Return the index in ``second`` of the only number that matches each number of ``first``."""
     names = _shared_axes(first, second)
-    i, j = _pair(first, second, names)
+    i, j = _pair_by_keys(first, second, names)
     if not len(i) == len(set(i)) == len(set(j)):
         counts = f"{len(first.value)} numbers cannot be paired with {len(second.value)}"
         agree = f" by {', '.join(names)} alone" if names else ": nothing says which belong together"
@@ -138,8 +141,11 @@ def _match_each(first: Numbers, second: Numbers) -> np.ndarray:
     return j
 
 
-def _one_each(what: str, ours: Numbers, axis: str) -> np.ndarray:
-    """Return the values of an axis, which must have one number each, and several of them."""
+def _require_one_each(what: str, ours: Numbers, axis: str) -> np.ndarray:
+    """Return the axis' value of each number; refuse repeated values, or fewer than two.
+
+    what: the rule that needs this, for the message.
+    """
     x = ours.axis(axis)
     if len(set(x)) < max(2, len(x)):
         others = [name for name in ours.varying_axes() if name != axis]
@@ -154,10 +160,10 @@ Side = tuple[Numbers, Quantity, int]  # numbers of a quantity, and the place of 
 def _mean_over_sets(
     source: Source, one: Side, other: Side, compare: Callable[..., np.ndarray], family: int
 ) -> tuple[float, float, float]:
-    """Return the mean over data sets of what compares two numbers, with its 95 % interval.
+    """Return the mean over data sets of a comparison of two numbers, and its interval's ends.
 
-    compare: takes both numbers on every data set, and returns as many. family: so many intervals
-    hold together.
+    compare: a function of both numbers, (sets,) each, such as their difference, (sets,). family:
+    the number of intervals that hold jointly at 95 %.
     """
     sides = [(of.run[at], quantity.metric, of.agent[at]) for of, quantity, at in (one, other)]
     try:
@@ -210,7 +216,7 @@ class Value(_Rule):
         with np.errstate(invalid="ignore"):
             at = int(np.argmax(np.fmax(low - ends[0], ends[1] - high)))
         margin = Margin(ours.value[at], ours.lo[at], ours.hi[at], low, high, printed=self.printed)
-        return Judgement(decide(sure, refuted), f"{_range(ours)}, against {asked}", margin)
+        return Judgement(decide(sure, refuted), f"{_describe_range(ours)}, against {asked}", margin)
 
 
 class Order(_Rule):
@@ -236,26 +242,26 @@ class Order(_Rule):
         lower, higher = gather(source, self.lower, self.higher)
         i, j = _pair_common(lower, higher)
         if self.paired:
-            return self._of_pairs(source, lower, higher, list(zip(i, j, strict=True)))
+            return self._judge_pairs(source, lower, higher, list(zip(i, j, strict=True)))
         ends = [(low, self.factor * high) for low, high in _pair_ends(lower, higher, i, j)]
         _, (lo, high), (hi, low) = ends
         verdict = decide((hi < low).all(), (lo >= high).any())
-        worst = int(_minus(*ends[1 if verdict == FAILS else 2]).argmax())
+        worst = int(_subtract(*ends[1 if verdict == FAILS else 2]).argmax())
         times = "" if self.factor == 1 else f"{self.factor:g} times "
         joint = {HOLDS: "is below", FAILS: "is not below", INCONCLUSIVE: "may be above"}
         text = f"{lower.describe(i[worst])} {joint[verdict]} {times}{higher.describe(j[worst])}"
         if min(lower.value.min(), higher.value.min()) < 0:  # there are no ratios
-            less = (_minus(*pair).max() for pair in ends)
-            least = Margin.of(less, high=0, what="difference")
+            less = (_subtract(*pair).max() for pair in ends)
+            least = Margin.from_ends(less, high=0, what="difference")
             return Judgement(verdict, text, least)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = [np.divide(*np.maximum(pair, 0)).max() for pair in ends]
-        return Judgement(verdict, text, Margin.of(ratios, high=1, what="ratio"))
+        return Judgement(verdict, text, Margin.from_ends(ratios, high=1, what="ratio"))
 
-    def _of_pairs(
+    def _judge_pairs(
         self, source: Source, lower: Numbers, higher: Numbers, pairs: Sequence[tuple[int, int]]
     ) -> Judgement:
-        """Return the verdict on paired numbers, compared data set by data set."""
+        """Judge pairs data set by data set; ``pairs`` are indices into ``lower`` and ``higher``."""
         source.trials, source.what = [], ""
         means = np.array(
             [
@@ -294,11 +300,11 @@ class Trend(_Rule):
     def judge(self, source: Source) -> Judgement:
         """Judge whether the quantity moves in the stated direction along the axis."""
         (ours,) = gather(source, self.quantity)
-        x = _one_each("a trend", ours, self.axis)
+        x = _require_one_each("a trend", ours, self.axis)
         order = np.argsort(x)
         if self.paired:
-            return self._of_pairs(source, ours, x, order)
-        text = _list([f"{name(self.axis, x[i])}: {ours.value_text(i)}" for i in order])
+            return self._judge_steps(source, ours, x, order)
+        text = _join_shortened([f"{name(self.axis, x[i])}: {ours.value_text(i)}" for i in order])
         if self.direction == "falling":
             order = order[::-1]
         lo, hi = ours.lo[order], ours.hi[order]
@@ -306,17 +312,20 @@ class Trend(_Rule):
         refuted = (lo[:-1] >= hi[1:]).any()
         value = ours.value[order]
         steps = value[1:] - value[:-1], lo[1:] - hi[:-1], hi[1:] - lo[:-1]
-        return Judgement(decide(sure, refuted), text, self._least(*steps))
+        return Judgement(decide(sure, refuted), text, self._smallest_step(*steps))
 
-    def _least(self, *steps: np.ndarray) -> Margin:
-        """Return the margin of the least step along the axis, with its interval's ends."""
+    def _smallest_step(self, *steps: np.ndarray) -> Margin:
+        """Return the margin of the smallest step; ``steps``: values, lower and upper ends."""
         what = {"rising": "smallest rise", "falling": "smallest fall"}[self.direction]
-        return Margin.of((step.min() for step in steps), low=0, what=what)
+        return Margin.from_ends((step.min() for step in steps), low=0, what=what)
 
-    def _of_pairs(
+    def _judge_steps(
         self, source: Source, ours: Numbers, x: np.ndarray, order: np.ndarray
     ) -> Judgement:
-        """Return the verdict on steps between neighbors, paired by data set."""
+        """Judge steps between neighbors, paired by data set.
+
+        x: the axis' value of each number. order: indices that sort x.
+        """
         means, texts = [], []
         for i, j in itertools.pairwise(order):
             mean, lo, hi = _mean_over_sets(
@@ -327,7 +336,9 @@ class Trend(_Rule):
             texts.append(f"{name(self.axis, x[i])} to {x[j]:g}: {number_text(mean, lo, hi)}")
         value, lo, hi = np.array(means).T
         sure, refuted = (lo > 0).all(), (hi <= 0).any()
-        return Judgement(decide(sure, refuted), _list(texts), self._least(value, lo, hi))
+        return Judgement(
+            decide(sure, refuted), _join_shortened(texts), self._smallest_step(value, lo, hi)
+        )
 
 
 class Rate(_Rule):
@@ -346,7 +357,7 @@ class Rate(_Rule):
     def judge(self, source: Source) -> Judgement:
         """Judge whether the exponent lies within [at_least, at_most]."""
         (ours,) = gather(source, self.quantity)
-        x = _one_each("an exponent", ours, self.against)
+        x = _require_one_each("an exponent", ours, self.against)
         if (x <= 0).any() or (ours.value <= 0).any():
             raise Missing("an exponent needs positive numbers")
         if np.isposinf(ours.lo).any():
@@ -406,7 +417,7 @@ class Bound(_Rule):
         text = f"nearest to the bound is {ours.describe(tightest)}, {part[tightest]:.3g} times it"
         if not claimed.all():
             text += f" ({claimed.sum()} of {len(claimed)} bounds are finite)"
-        margin = Margin.of((part[tightest], *ends), high=1, what="share of its bound")
+        margin = Margin.from_ends((part[tightest], *ends), high=1, what="share of its bound")
         return Judgement(decide(sure, refuted), text, margin)
 
 
@@ -426,18 +437,20 @@ class Identity(_Rule):
         left, right = gather(source, self.left, self.right)
         at = _match_each(left, right)
         lo, hi = right.lo[at], right.hi[at]
-        largest = np.maximum(_minus(left.hi, lo), _minus(hi, left.lo)).max()
-        smallest = np.maximum(_minus(left.lo, hi), _minus(lo, left.hi)).max()
-        differences = np.abs(_minus(left.value, right.value[at]))
+        largest = np.maximum(_subtract(left.hi, lo), _subtract(hi, left.lo)).max()
+        smallest = np.maximum(_subtract(left.lo, hi), _subtract(lo, left.hi)).max()
+        differences = np.abs(_subtract(left.value, right.value[at]))
         verdict = decide(largest <= self.tolerance, smallest > self.tolerance)
         most = int(differences.argmax())
         chance = "" if largest == differences[most] else f" (surely at most {largest:.3g})"
         text = f"they differ most, by {differences[most]:.3g}{chance}, at {left.owner_text(most)}"
         ends = differences[most], smallest, largest
-        return Judgement(verdict, text, Margin.of(ends, high=self.tolerance, what="difference"))
+        return Judgement(
+            verdict, text, Margin.from_ends(ends, high=self.tolerance, what="difference")
+        )
 
 
-def _minus(left: Any, right: Any) -> Any:
+def _subtract(left: Any, right: Any) -> Any:
     """Return left - right; the difference of two infinite numbers is infinite."""
     with np.errstate(invalid="ignore"):
         return np.nan_to_num(np.subtract(left, right), nan=np.inf, posinf=np.inf, neginf=-np.inf)
@@ -466,16 +479,16 @@ class Spread(_Rule):
             straddles = ours.lo.mean() < 0 < ours.hi.mean()
             least, most = least * (0 if straddles else ends.min()), most * ends.max()
         infinite = np.isposinf(ours.lo).any()
-        sure = _minus(ours.hi.max(), ours.lo.min()) <= least and not infinite
-        refuted = _minus(ours.lo.max(), ours.hi.min()) > most or infinite
+        sure = _subtract(ours.hi.max(), ours.lo.min()) <= least and not infinite
+        refuted = _subtract(ours.lo.max(), ours.hi.min()) > most or infinite
         ranges = [
-            float(_minus(high.max(), low.min()))
+            float(_subtract(high.max(), low.min()))
             for high, low in ((ours.value, ours.value), (ours.lo, ours.hi), (ours.hi, ours.lo))
         ]
         unit = abs(float(ours.value.mean())) or math.nan if self.relative else 1.0
         what = "range over the mean" if self.relative else "range"
-        margin = Margin.of((end / unit for end in ranges), high=self.tolerance, what=what)
-        return Judgement(decide(sure, refuted), _range(ours), margin)
+        margin = Margin.from_ends((end / unit for end in ranges), high=self.tolerance, what=what)
+        return Judgement(decide(sure, refuted), _describe_range(ours), margin)
 
 
 class Condition(_Rule):
@@ -489,7 +502,7 @@ class Condition(_Rule):
         source.what = ""
         unmet = [ours.owner_text(i) for i in range(len(ours.value)) if ours.value[i] < 1]
         text = f"met in {len(ours.value) - len(unmet)} of {len(ours.value)} cases"
-        text += f"; not met: {_list(unmet)}" if unmet else ""
+        text += f"; not met: {_join_shortened(unmet)}" if unmet else ""
         met = 1 - len(unmet) / len(ours.value)
         return Judgement(
             OUTSIDE if unmet else INSIDE, text, Margin(met, met, met, low=1, what="share of cases")
@@ -507,7 +520,9 @@ class Measurement(_Rule):
         """Report the numbers, with no rule to judge them by."""
         (ours,) = gather(source, self.quantity)
         ends = ours.value.mean(), ours.lo.min(), ours.hi.max()
-        return Judgement(MEASURED, _range(ours), Margin.of(ends, what="mean and range"))
+        return Judgement(
+            MEASURED, _describe_range(ours), Margin.from_ends(ends, what="mean and range")
+        )
 
 
 class Sooner(_Rule):
@@ -531,7 +546,7 @@ class Sooner(_Rule):
         i, j = _pair_common(first, later)
         sure = (first.hi[i] < later.lo[j]).all()
         refuted = (first.lo[i] >= later.hi[j]).any()
-        ends = [_minus(*pair) for pair in _pair_ends(first, later, i, j)]
+        ends = [_subtract(*pair) for pair in _pair_ends(first, later, i, j)]
         worst = int(ends[2].argmax())
         texts = [
             f"{numbers.owner_text(at[worst])} at {numbers.value_text(at[worst])}"
@@ -540,7 +555,7 @@ class Sooner(_Rule):
         text = f"{texts[0]}, {texts[1]}".replace("at inf", "never")
         # Arriving together is not sooner.
         later_by = (end.max() for end in ends)
-        margin = Margin.of(later_by, high=-1, what="iterations later than the other")
+        margin = Margin.from_ends(later_by, high=-1, what="iterations later than the other")
         text = f"within {self.threshold:g} at iteration: {text}"
         return Judgement(decide(sure, refuted), text, margin)
 
@@ -570,12 +585,12 @@ KINDS = tagged_kinds(Check)
 
 
 def quantities(check: Check) -> list[Quantity]:
-    """Return the quantities that a check reads."""
+    """Return the options of a check that are quantities."""
     return [value for value in asdict(check).values() if isinstance(value, Quantity)]
 
 
 def require_pairs(check: Check, runs: Sequence[Sequence[Mapping[str, Any]]], where: str) -> None:
-    """Refuse a check whose numbers cannot be paired, or are not what it needs.
+    """Refuse a check whose numbers cannot be paired, or are too many or too few.
 
     A trend and a rate need one number for each value of an axis, ``sooner`` whole curves.
     runs: the resolved runs of each of its quantities.
@@ -600,6 +615,8 @@ def require_pairs(check: Check, runs: Sequence[Sequence[Mapping[str, Any]]], whe
             axes = {name for run in numbers[0].run for name in run.run["labels"]}
             if axis != "iteration" and not all(has(m.run, axis) for m in numbers[0].run):
                 raise Missing(f"there is no axis {short(axis)}; {nearest(axis, axes)}")
-            _one_each("a trend" if isinstance(check, Trend) else "an exponent", numbers[0], axis)
+            _require_one_each(
+                "a trend" if isinstance(check, Trend) else "an exponent", numbers[0], axis
+            )
     except Missing as missing:
         raise ConcordError(f"{where}.check: {missing}") from None

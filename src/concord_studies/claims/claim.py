@@ -21,7 +21,7 @@ RULES = Path(__file__).with_name("rules.yaml")
 
 
 class Rule(Options):
-    """The check by which certain words of a paper are judged, in all papers (rules.yaml)."""
+    """A rule for certain words of papers, such as "comparable", and the check that it sets."""
 
     words: Annotated[str, "words of a paper that it is for"]
     rule: Annotated[str, "when they hold"]
@@ -30,7 +30,7 @@ class Rule(Options):
 
 @cache
 def rules() -> dict[str, Rule]:
-    """Return the rules for certain words of papers, by name."""
+    """Return the rules of rules.yaml, each for certain words of papers, by name."""
     by_name: dict[str, Rule] = build_file(dict[str, Rule], load_yaml(RULES), RULES)
     return by_name
 
@@ -65,7 +65,7 @@ def _join_checks(
 
 
 class Claim(Options):
-    """A claim of a study: sentence, source and whatever else its cases share."""
+    """A claim of a study: its sentence, source, rule and whatever else its cases share."""
 
     where: Annotated[str, "figure, table, theorem or section of the paper"]
     says: Annotated[str, "what it says, in our words"]

@@ -83,7 +83,7 @@ class ReadingVerdict:
 
 
 def group_by_reading(rows: Iterable[Row]) -> list[ReadingVerdict]:
-    """Return a claim with its cases for each claim and reading, in the rows' order."""
+    """Return one verdict for each claim and reading, with its cases' rows, in the rows' order."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(row[key] for key in ("paper", "claim", "reading")), []).append(row)
@@ -100,7 +100,7 @@ def read_rows(path: Path) -> Sequence[Row]:
 
 
 def reading_name(reading: str, ours: bool) -> str:
-    """Return a reading's name for readers. "" where nothing was printed or released."""
+    """Return a reading's name for readers; "" of a finding of our own (``ours``) as published."""
     if ours and reading == "published":
         return ""
     return re.sub(r"_(\d+)$", r" (\1)", reading).replace("_", " ")
@@ -201,7 +201,7 @@ class Comparison:
 
 
 def compare(rows: Sequence[Row], expected_path: Path) -> Comparison:
-    """Compare verdicts with the committed ones, study by study.
+    """Return how verdicts differ from the committed ones, study by study.
 
     Those of smoke scale are not compared, nor those of studies of which none is committed. A claim
     that was not judged here, or not where verdicts were committed, is no change, nor is a verdict
@@ -233,7 +233,7 @@ def compare(rows: Sequence[Row], expected_path: Path) -> Comparison:
                 changed.append(f"{name}: {was} -> {now}")
     universes = expected_universes(expected_path)
     surveyed = {paper for paper, *_ in universes}
-    for place, now in over_universes(after.values()).items():
+    for place, now in robustness_by_claim(after.values()).items():
         name = f"{' '.join(place)}, over the universes"
         if place not in universes:
             new += [f"{name}: new, {now}"] * (place[0] in surveyed)
@@ -265,13 +265,13 @@ def note_unvaried_seeds(rows: Iterable[Row], path: Path) -> str:
     return f"Seeds{of} were not varied{text}."
 
 
-def over_universes(rows: Iterable[Row]) -> dict[Place, str]:
-    """Return, by claim, the assumptions on which its verdict depends, where varied."""
+def robustness_by_claim(rows: Iterable[Row]) -> dict[Place, str]:
+    """Return the sentence on a verdict's robustness over universes, by claim, where varied."""
     return {_place(row): row["multiverse"] for row in rows if row["multiverse"]}
 
 
 def expected_universes(path: Path) -> dict[Place, str]:
-    """Return, by claim, the committed assumptions on which its verdict depends."""
+    """Return the committed sentence on a verdict's robustness over universes, by claim."""
     texts = dict[str, dict[str, dict[str, str]]]
     return committed_values(path.with_name("expected_multiverse.yaml"), texts)
 
@@ -287,7 +287,7 @@ def verdict_key(row: Row) -> tuple[str, ...]:
 
 
 def changes(ledger_path: Path, expected_path: Path, strict: bool) -> Comparison:
-    """Compare a ledger with the committed verdicts.
+    """Return how a ledger's verdicts differ from the committed ones.
 
     A ConcordError if verdicts differ and ``strict`` is true.
     """

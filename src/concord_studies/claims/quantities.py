@@ -79,7 +79,11 @@ class Quantity(Options):
 
 @dataclass(frozen=True)
 class Numbers:
-    """Values with intervals, shapes (count,); ``run``, ``agent`` and ``iteration`` say whose."""
+    """Values with intervals, (count,) each, and the run, agent and iteration of each value.
+
+    axes: labels in which the runs of the check differ. what: the quantity's name, where the
+    quantities of the check differ in it.
+    """
 
     value: np.ndarray
     lo: np.ndarray
@@ -87,8 +91,8 @@ class Numbers:
     run: list[Measured]
     agent: list[str]
     iteration: np.ndarray
-    axes: tuple[str, ...] = ()  # what differs between the runs of the check
-    what: str = ""  # what it is, where quantities of the check differ in it
+    axes: tuple[str, ...] = ()
+    what: str = ""
 
     def value_text(self, index: int) -> str:
         """Return one number as text, with its interval where it has one."""
@@ -147,7 +151,7 @@ def number_text(value: float, lo: float, hi: float) -> str:
 
 
 def plan_numbers(quantity: Quantity, runs: Sequence[Mapping[str, Any]]) -> Numbers:
-    """Return a quantity's numbers before any run, without values, from runs and options."""
+    """Return the numbers that planned runs will yield, from resolved documents; values are nan."""
     rows: list[tuple[Mapping[str, Any], str, int]] = []
     for run in runs:
         recorded = recorded_iterations(run)
@@ -169,7 +173,7 @@ class Source:
     runs: returns the runs of a quantity.
     narrow: factor of all half-widths: 1/sqrt(m) shows what m times as many chains would.
     again: whether the intervals are as wide as another set of as many chains may move them.
-    amplified: whether chance of runs that amplify rounding errors has been read so far.
+    amplified: whether random numbers of runs that amplify rounding errors have been read so far.
     trials: how many independent trials are behind the random numbers read so far.
     unit: what these trials are.
     what: what the numbers are, in words; empty where they are of several kinds.
@@ -184,9 +188,10 @@ class Source:
     what: str = ""
 
     def half_width_factor(self, count: int, trials: float) -> float:
-        """Return by what half-widths of ``count`` joint intervals are multiplied.
+        """Return the factor of the half-widths of ``count`` joint intervals.
 
-        It comes beside ``widening``, for more or for other chains, ``trials`` of them.
+        Besides ``widening``: 1/sqrt(m) for m times as many chains (``narrow``), or the reach of
+        other chains, ``trials`` of them (``again``).
         """
         return self.narrow * (replication_reach(trials, max(count, 1)) if self.again else 1)
 
@@ -232,7 +237,7 @@ def _axes(runs: Sequence[Measured]) -> tuple[str, ...]:
 
 
 def widening(count: int, trials: float) -> float:
-    """Return by how much half-widths of 95 % intervals grow for ``count`` of them to hold jointly.
+    """Return the factor of half-widths with which ``count`` 95 % intervals hold jointly.
 
     The ratio of Student's t quantiles at 1 - 0.025/count and 0.975, for means of so many trials.
     """
@@ -240,7 +245,7 @@ def widening(count: int, trials: float) -> float:
 
 
 def _table(quantity: Quantity, runs: Sequence[Measured]) -> Table:
-    """Return the rows of all runs as one table, with the index of the run as a column."""
+    """Return the rows of all runs as one table; its column ``place`` has the index of the run."""
     if not runs:
         raise Missing(f"no run of {' or '.join(quantity.experiments)} in this reading")
     tables = [_rows(quantity, run) for run in runs]
@@ -323,7 +328,11 @@ def _numbers(
     axes: tuple[str, ...],
     what: str,
 ) -> Numbers:
-    """Return the numbers of a table's rows, with intervals widened for ``count`` of them."""
+    """Return the numbers of a table's rows, with intervals widened for ``count`` of them.
+
+    runs: to which the table's column ``place`` points. axes: in which the check's runs differ.
+    what: the quantity's name, where the check's quantities differ in it.
+    """
     trials = np.where(table["trials"] > 1, table["trials"], math.inf)
     factor = np.array([source.half_width_factor(count, n) * widening(count, n) for n in trials])
     value, lo, hi = (table[name] for name in ("value", "lo", "hi"))

@@ -34,17 +34,20 @@ COLUMNS = (
 NUMBERS = ("value", "lo", "hi", "low", "high", "printed")
 Row = Mapping[str, Any]
 
-WAYS = ("holds", "fails", "open")
+OUTCOMES = ("holds", "fails", "open")
 
 
-def way(verdict: str) -> str:
-    """Return the way a verdict goes, one of ``WAYS``. "" if it decides nothing."""
+def outcome(verdict: str) -> str:
+    """Return "holds", "fails" or "open" (inconclusive) for a verdict.
+
+    "fails" too if it is outside the theorem's conditions; "" if it was not run or only measured.
+    """
     if verdict in (NOT_RUN, MEASURED):
         return ""
     return "fails" if verdict == OUTSIDE else part_of(verdict)
 
 
-def row(claim: str, case: str, reading: str, universe: str, judgement: Judgement) -> Row:
+def build_row(claim: str, case: str, reading: str, universe: str, judgement: Judgement) -> Row:
     """Return a row of the multiverse table for a case in a reading and a universe."""
     margin = judgement.margin
     numbers = [None] * 7 if margin is None else vars(margin).values()
@@ -65,23 +68,28 @@ def read_rows(path: Path) -> list[Row]:
 
 @dataclass(frozen=True)
 class Robustness:
-    """A claim in a reading, with its verdict in every universe that counts."""
+    """The verdicts on a claim in a reading, by universe.
+
+    verdicts: of the study ("base") and of every universe that changes a run the claim reads.
+    """
 
     verdicts: Mapping[str, str]
 
     @property
-    def ways(self) -> dict[str, str]:
-        """Return the way the verdict goes in each universe that decides."""
-        return {name: way(verdict) for name, verdict in self.verdicts.items() if way(verdict)}
+    def outcomes(self) -> dict[str, str]:
+        """Return "holds", "fails" or "open" by universe; without those that were not run."""
+        return {
+            name: outcome(verdict) for name, verdict in self.verdicts.items() if outcome(verdict)
+        }
 
     @property
-    def turns(self) -> dict[str, str]:
-        """Return the universes whose verdict differs from the study's, and the way it goes there.
+    def changed_outcomes(self) -> dict[str, str]:
+        """Return the outcome of each universe in which it is not the study's own.
 
-        Pairs of alternatives are left out of which one alone turns the verdict.
+        Pairs of alternatives are left out of which one alone changes the outcome.
         """
-        base = self.ways.get(BASE)
-        turns = {name: to for name, to in self.ways.items() if base and to != base}
+        base = self.outcomes.get(BASE)
+        turns = {name: to for name, to in self.outcomes.items() if base and to != base}
         return {
             name: to
             for name, to in turns.items()
@@ -91,19 +99,19 @@ class Robustness:
     @property
     def text(self) -> str:
         """Return the robustness as a sentence. "" where fewer than two universes decide."""
-        ways = list(self.ways.values())
-        if BASE not in self.ways or len(ways) < 2:
+        ways = list(self.outcomes.values())
+        if BASE not in self.outcomes or len(ways) < 2:
             return ""
-        shares = ", ".join(f"{one} in {ways.count(one)}" for one in WAYS if one in ways)
+        shares = ", ".join(f"{one} in {ways.count(one)}" for one in OUTCOMES if one in ways)
         shares += f" of {len(ways)} universes"
-        if not self.turns:
+        if not self.changed_outcomes:
             return f"robust: {shares}"
         on = dict.fromkeys(
             "the seed" if part.startswith(SEED) else part.partition(".")[0]
-            for name in self.turns
+            for name in self.changed_outcomes
             for part in name.split("+")
         )
-        each = ", ".join(f"{name} {to}" for name, to in self.turns.items())
+        each = ", ".join(f"{name} {to}" for name, to in self.changed_outcomes.items())
         return f"depends on {', '.join(on)}: {shares} ({each})"
 
 
@@ -144,7 +152,10 @@ def seed_disagreements(rows: Sequence[Row], seed: int | str) -> dict[tuple[str, 
 
 
 def weigh_seeds(judgement: Judgement, others: str | None) -> Judgement:
-    """Return a judgement, made inconclusive where another master seed contradicts it."""
+    """Return a judgement, made inconclusive where another master seed contradicts it.
+
+    others: which seeds do so, as ``seed_disagreements`` says it; none: none does.
+    """
     if not others or judgement.verdict == NOT_RUN:
         return judgement
     text = f"{judgement.ours} (alone: {judgement.verdict}; {others})"

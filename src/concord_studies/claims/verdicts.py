@@ -43,7 +43,7 @@ _PARTS = {FAILS: "fails", HOLDS: "holds", INSIDE: "holds", OUTSIDE: "neither", M
 
 
 def part_of(verdict: str) -> str:
-    """Return the part of a page to which a verdict belongs: fails, open, holds or neither."""
+    """Return the part of a page that lists a verdict: "fails", "open", "holds" or "neither"."""
     return _PARTS.get(verdict, "open")
 
 
@@ -55,8 +55,9 @@ MORE = (2, 3, 5, 10, 20, 50, 100)
 class Margin:
     """The number that decides a verdict, with its interval and the range that the rule allows.
 
-    The interval surely lies within ``low`` and ``high`` where the claim holds, and surely beyond
-    where it does not.
+    value, lo, hi: the number and its interval. low, high: the range; the interval lies within it if
+    the claim holds, and outside if it does not.
+    what: what the number is, such as "ratio". printed: the paper's number, if it states one.
     """
 
     value: float
@@ -68,8 +69,8 @@ class Margin:
     printed: float | None = None
 
     @classmethod
-    def of(cls, ends: Iterable[Any], **rule: Any) -> Margin:
-        """Return the margin of (value, lo, hi); ``rule`` has the other fields."""
+    def from_ends(cls, ends: Iterable[Any], **rule: Any) -> Margin:
+        """Return the margin of ``ends``, (value, lo, hi); ``rule`` has the other fields by name."""
         value, lo, hi = map(float, ends)
         return cls(value, lo, hi, **rule)
 
@@ -87,7 +88,7 @@ class Margin:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict with its explaining sentence and the number that decides."""
+    """A verdict, the sentence ``ours`` on our numbers, and the number that decides."""
 
     verdict: str
     ours: str
@@ -95,14 +96,15 @@ class Judgement:
 
 
 def decide(sure: Any, refuted: Any) -> str:
-    """Return the verdict "holds" if sure, "does not hold" if refuted, else "inconclusive"."""
+    """Return "holds" if ``sure``, "does not hold" if ``refuted``, or else "inconclusive"."""
     return HOLDS if bool(sure) else FAILS if bool(refuted) else INCONCLUSIVE
 
 
 def judge(check: Any, runs: Callable[[Quantity], Sequence[Measured]]) -> Judgement:
-    """Return a check's judgement: not run if numbers are missing, failed or lost if runs diverged.
+    """Return a check's judgement; why it is inconclusive, if it is.
 
-    ``runs`` returns the runs of a quantity.
+    "not run" if numbers are missing. If runs diverged "does not hold", or inconclusive where only
+    those diverged that are claimed to be worse. ``runs`` returns the runs of a quantity.
     """
     source = Source(runs)
     try:

@@ -28,7 +28,7 @@ def check_study(study: Study) -> None:
     runs = [run.document for run in study.runs.values()]  # expanding them checks them
     _check_claims(study)
     for name, entry in study.assumptions.items():
-        where = study.at(f"assumptions.{name}")
+        where = study.locate(f"assumptions.{name}")
         _refuse(f"{where}.rests", selection.mistake(runs, entry.rests or {}))
         _refuse(f"{where}.shown", selection.mistake(runs, entry.shown or {}))
         for number, beginning in enumerate(entry.of or ()):
@@ -51,7 +51,7 @@ def _refuse(where: str, mistake: str | None) -> None:
 
 def _check_output(study: Study, section: str, name: str) -> None:
     """Refuse a figure or table whose options name what its runs do not have."""
-    output, where = study.output(section, name), study.at(f"{section}.{name}")
+    output, where = study.output(section, name), study.locate(f"{section}.{name}")
     kind, params = study.kind_of(section, name)
     runs = [run.document for run in study.output_runs(section, name)]
     check_names(params, runs, f"{where}.options", study.config["scale"] == "smoke")
@@ -149,7 +149,7 @@ def _check_claims(study: Study) -> None:
     """Refuse claims that name what does not exist, and cases that cannot be judged."""
     shown = {*study.sections.figures, *study.sections.tables}
     for key, claim, _ in study.claims_with_cases.values():
-        where = study.at(f"claims.{key}")
+        where = study.locate(f"claims.{key}")
         if claim.figure is not None and claim.figure not in shown:
             raise ConcordError(
                 f"{where}.figure: there is no figure or table {short(claim.figure)}; "
@@ -160,11 +160,11 @@ def _check_claims(study: Study) -> None:
     for name, entry in study.sections.discrepancies.items():
         if entry.checked_by and entry.checked_by not in study.claims:
             raise ConcordError(
-                f"{study.at('discrepancies')}.{name}.checked_by: there is no claim "
+                f"{study.locate('discrepancies')}.{name}.checked_by: there is no claim "
                 f"{short(entry.checked_by)}; {nearest(entry.checked_by, study.claims)}"
             )
     for (name, _, reading), case in study.cases.items():
-        where = study.at(f"claims.{study.claims_with_cases[name].key}")
+        where = study.locate(f"claims.{study.claims_with_cases[name].key}")
         for quantity, runs in case.reads:
             _check_quantity(study, quantity, runs, quantity.reading or reading, where)
         documents = [[run.document for run in runs] for _, runs in case.reads]
@@ -192,7 +192,7 @@ def _check_quantity(
 def _check_alternatives(study: Study) -> None:
     """Refuse alternatives that change nothing, or read metrics that runs do not have."""
     for name, changes in study.alternatives.items():
-        where = study.at(f"assumptions.{name}")
+        where = study.locate(f"assumptions.{name}")
         if changes and study.assumptions[name].fixed:
             raise ConcordError(f"{where}.fixed: it has alternatives; remove one or the other")
         for number, change in enumerate(changes.values()):

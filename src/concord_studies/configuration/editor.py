@@ -35,7 +35,7 @@ PLACEHOLDER = {"anyOf": [{"type": "string", "pattern": r"^\{\w+\}$"}, {"type": "
 
 
 def schema_of_options(execute: bool = True) -> dict[str, Any]:
-    """Return the definitions (``$defs``) of all options.
+    """Return the definitions (``$defs``) of all options in JSON Schema.
 
     Without ``execute`` those of plug-ins that nothing has used yet are left out.
 
@@ -44,9 +44,9 @@ def schema_of_options(execute: bool = True) -> dict[str, Any]:
     ``kind``; and what they refer to.
     """
     params = {package: _options_by_kind(package, execute) for package in (*PARTS, *OUTPUTS)}
-    runs = _classes(Keys, *(cls for package in PARTS for cls in params[package].values()))
+    runs = _option_classes(Keys, *(cls for package in PARTS for cls in params[package].values()))
     outputs = (cls for package in OUTPUTS for cls in params[package].values())
-    types = [*dict.fromkeys([*runs, *_classes(Check, *outputs)])]
+    types = [*dict.fromkeys([*runs, *_option_classes(Check, *outputs)])]
     schemas, definitions = msgspec.json.schema_components(
         types,
         schema_hook=lambda chosen: {"$ref": f"{REF}{_name_definition(chosen)}"},
@@ -118,17 +118,17 @@ def _name_definition(chosen: type) -> str:
 
 
 def config_schema() -> dict[str, Any]:
-    """Return the schema of ``config/config.yaml``."""
+    """Return the JSON Schema of ``config/config.yaml``."""
     (_,), definitions = msgspec.json.schema_components([Config], ref_template=f"{REF}{{name}}")
-    _describe(definitions, {cls.__name__: cls for cls in _classes(Config)})
+    _describe(definitions, {cls.__name__: cls for cls in _option_classes(Config)})
     schema = {"$schema": DIALECT, "title": "config/config.yaml", "$ref": f"{REF}Config"}
     return {**schema, "$defs": definitions}
 
 
 def study_schema(execute: bool = True) -> dict[str, Any]:
-    """Return the schema of a study's files; ``execute``: plug-ins, for their options too."""
+    """Return the JSON Schema of a study's files; ``execute`` plug-ins for their options, too."""
     (_,), definitions = msgspec.json.schema_components([Sections], ref_template=f"{REF}{{name}}")
-    _describe(definitions, {cls.__name__: cls for cls in _classes(Sections)})
+    _describe(definitions, {cls.__name__: cls for cls in _option_classes(Sections)})
     sections = definitions.pop("Sections")
     run = {"$ref": f"{REF}run"}
     options = schema_of_options(execute)
@@ -154,20 +154,20 @@ def study_schema(execute: bool = True) -> dict[str, Any]:
 
 
 def _describe(definitions: dict[str, Any], classes: Mapping[str, Any]) -> None:
-    """Add descriptions to the schema definitions of classes of options, by definition."""
+    """Add the fields' descriptions to schema definitions; ``classes`` are by definition's name."""
     for name, cls in classes.items():
         for field in msgspec.structs.fields(cls):
             if note := meaning_of(field.type):
                 definitions[name]["properties"][field.encode_name]["description"] = note
 
 
-def _classes(*hints: Any) -> list[Any]:
-    """Return the classes of options in types, with the classes in their fields' types."""
+def _option_classes(*hints: Any) -> list[Any]:
+    """Return the classes of options that types are made of, and those in their fields' types."""
     classes = []
     for option, _ in (member for hint in hints for member in members(hint)):
         if isinstance(option, type) and issubclass(option, Options):
             fields = msgspec.structs.fields(option)
-            classes += [option, *_classes(*(field.type for field in fields))]
+            classes += [option, *_option_classes(*(field.type for field in fields))]
         else:
-            classes += _classes(*get_args(option))
+            classes += _option_classes(*get_args(option))
     return classes

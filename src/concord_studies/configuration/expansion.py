@@ -66,12 +66,12 @@ def expand(
     changes: Sequence[Change] = (),
 ) -> Iterator[Run]:
     """Yield the runs of an experiment, or only the named one, with changes applied."""
-    where = study.at(f"experiments.{experiment}")
+    where = study.locate(f"experiments.{experiment}")
     stated = study.experiments[experiment]
     for key in ("smoke", "full"):
         _check_scale_keys(stated.get(key, {}), f"{where}.{key}")
     common = [
-        Layer(study.at("defaults"), study.raw.get("defaults", {})),
+        Layer(study.locate("defaults"), study.raw.get("defaults", {})),
         Layer(where, {key: stated[key] for key in stated if key not in EXPERIMENTS_ONLY}),
     ]
     sweep = stated.get("sweep", {})
@@ -133,7 +133,7 @@ def _with_problem(study: StudyFiles, stated: Any, layers: list[Layer]) -> list[L
     name = stated.get("name") if isinstance(stated, dict) else stated
     if not isinstance(name, str) or name not in study.problems:
         return layers
-    named = Layer(study.at(f"problems.{name}"), {"problem": study.problems[name]}, "problem")
+    named = Layer(study.locate(f"problems.{name}"), {"problem": study.problems[name]}, "problem")
     return [*layers, named] if name == stated else [named, *layers]
 
 
@@ -169,7 +169,7 @@ def _resolve(
     changed: bool = False,
 ) -> Run:
     """Return the run that a cell's mapping states, with problem and assumptions resolved."""
-    where = study.at(f"experiments.{experiment}")
+    where = study.locate(f"experiments.{experiment}")
     keys, mapping = build(Keys, mapping, where), dict(mapping)
     problem_keys = {"name": keys.problem} if isinstance(keys.problem, str) else keys.problem
     base = problem_keys.get("name", "")

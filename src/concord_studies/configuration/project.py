@@ -36,8 +36,9 @@ def load_studies(
 ) -> tuple[dict[str, Any], dict[str, Study]]:
     """Load and check the configuration, the papers and the studies.
 
-    folder, changes: the folder of both; what Snakemake's ``--config`` sets.
-    checked: all of it has been checked before, so that reading it will do.
+    folder: where config.yaml and the folders papers and studies are.
+    changes: what Snakemake's ``--config`` sets.
+    checked: skip the checks, which all of it has passed before.
     Returned are the configuration, and by key the papers, then the studies that are no papers
     (``Study.printed``).
     """

@@ -39,15 +39,15 @@ class Study(StudyFiles):
         for name, entry in self.assumptions.items():
             for number, alternative in enumerate(entry.alternatives):
                 place, label = f"assumptions.{name}.alternatives[{number}]", alternative.label
-                check_label(name, self.at(f"assumptions.{name}"))
+                check_label(name, self.locate(f"assumptions.{name}"))
                 if label in changes.setdefault(name, {}):
                     raise ConcordError(
-                        f"{self.at(place)}.label: another one is called {label}; rename one"
+                        f"{self.locate(place)}.label: another one is called {label}; rename one"
                     )
                 keys: dict[str, Any] = {}
                 for key, value in alternative.set.items():
                     keys = merge(keys, nest(key, value))
-                layer = Layer(self.at(f"{place}.set"), keys)
+                layer = Layer(self.locate(f"{place}.set"), keys)
                 when, reads = alternative.when or {}, alternative.reads
                 changes[name][label] = Change(name, layer, when, reads)
         return changes
@@ -73,7 +73,7 @@ class Study(StudyFiles):
         """Return the runs of an experiment, without resolving others; ``where`` names it."""
         if not isinstance(experiment, str) or experiment not in self.experiments:
             raise ConcordError(
-                f"{self.at(where)}: there is no experiment {short(experiment)}; "
+                f"{self.locate(where)}: there is no experiment {short(experiment)}; "
                 f"{nearest(experiment, self.experiments)}"
             )
         if experiment not in self._resolved:
@@ -91,7 +91,7 @@ class Study(StudyFiles):
         runs = {run.name: run for run in self.runs_of(experiment)}
         if name not in runs:
             raise ConcordError(
-                f"{self.at('experiments')}: {experiment} has no run {short(name)}; "
+                f"{self.locate('experiments')}: {experiment} has no run {short(name)}; "
                 f"{nearest(name, runs)}"
             )
         return runs[name]
@@ -108,7 +108,7 @@ class Study(StudyFiles):
         runs = self.runs_of(experiment, where)
         labels = [{"labels": run.labels} for run in runs]
         if mistake := selection.mistake(labels, choice, f"no run of {experiment}"):
-            raise ConcordError(f"{self.at(where)}: {mistake}")
+            raise ConcordError(f"{self.locate(where)}: {mistake}")
         return [r for r, cell in zip(runs, labels, strict=True) if selection.matches(cell, choice)]
 
     @property
@@ -129,14 +129,14 @@ class Study(StudyFiles):
         entries = self.outputs(section)
         if name not in entries:
             raise ConcordError(
-                f"{self.at(section)}: there is no entry {short(name)}; {nearest(name, entries)}"
+                f"{self.locate(section)}: there is no entry {short(name)}; {nearest(name, entries)}"
             )
         return entries[name]
 
     def kind_of(self, section: str, name: str) -> tuple[Any, Any]:
         """Return the module of a figure's or table's kind, and its typed options."""
         if (section, name) not in self._kinds:
-            entry, where = self.output(section, name), self.at(f"{section}.{name}")
+            entry, where = self.output(section, name), self.locate(f"{section}.{name}")
             module = kinds.find(section, entry.kind, where)
             stated, names = dict(entry.options), self.sections.names
             if names and "names" in module.Params.__struct_fields__:
@@ -156,7 +156,7 @@ class Study(StudyFiles):
     @cached_property
     def claims_with_cases(self) -> dict[str, ClaimWithCases]:
         """Return the claims by id, with their cases as the study's files state them."""
-        return read_claims(self.raw.get("claims", {}), self.at("claims"))
+        return read_claims(self.raw.get("claims", {}), self.locate("claims"))
 
     @property
     def claims(self) -> dict[str, Claim]:
@@ -194,7 +194,7 @@ class Study(StudyFiles):
         shared = [r for r in dict.fromkeys(first) if all(r in other for other in others)]
         if not (claim.readings or shared):
             raise ConcordError(
-                f"{self.at(place)}: runs of its quantities share no reading; "
+                f"{self.locate(place)}: runs of its quantities share no reading; "
                 "choose others, or state the reading of a quantity"
             )
         return {

@@ -89,8 +89,8 @@ class StudyFiles:
             if self.raw.get(section) is None:
                 raise ConcordError(f"{self.path}: the key {section!r} is missing; add it to a file")
 
-    def at(self, place: str) -> str:
-        """Return file and key of a place such as ``figures.fig1.runs[0]``, for messages."""
+    def locate(self, place: str) -> str:
+        """Return the file and key of a place for messages: "figures.yaml: figures.fig1.runs[0]"."""
         section = re.match(r"\w*", place)[0]  # type: ignore[index]  # it matches
         return f"{self.files.get(section, self.path)}: {place}"
 
@@ -129,7 +129,7 @@ class StudyFiles:
 
     @property
     def _meanings(self) -> dict[str, str | dict[str, str]]:
-        """Return the meaning of every reading that Concord or the study declares."""
+        """Return the meaning of every reading declared; by problem where it differs by problem."""
         return {**READINGS, **self.sections.readings}
 
     def _join_meanings(self, meaning: str | dict[str, str]) -> str:
@@ -167,6 +167,6 @@ class StudyFiles:
         meaning = self._meanings[reading]
         if problem is not None and not isinstance(meaning, str) and problem not in meaning:
             raise ConcordError(
-                f"{self.at('readings')}.{reading}: it has no meaning for the problem "
+                f"{self.locate('readings')}.{reading}: it has no meaning for the problem "
                 f"{short(problem)} of {where.split(': ')[-1].removesuffix('.reading')}; add one"
             )

@@ -27,19 +27,19 @@ LONG_RUN = 2e6  # updates of a run, a second or two: such runs may be left out (
 
 @dataclass(frozen=True)
 class Universe:
-    """A variation of a study: alternatives of assumptions, or another master seed."""
+    """A variation of a study: alternatives of one or two assumptions, or another master seed."""
 
     name: str
     changes: tuple[Change, ...] = ()
     seed: int | None = None
 
-    def reads(self, run: Run) -> list[Reads]:
-        """Return the replacements by which claims read a run of the study in this universe."""
+    def find_replacements(self, run: Run) -> list[Reads]:
+        """Return the metrics and agents that claims read instead of those they name, of a run."""
         return [c.reads for c in self.changes if c.reads != Reads() and c.holds_for(run)]
 
 
 def universes(study: Study, pairs: bool) -> dict[str, Universe]:
-    """Return a study's universes by name, but for the study itself."""
+    """Return a study's universes by name, without the study itself; ``pairs``: two changes, too."""
     alone = [
         Universe(f"{name}.{label}", (change,))
         for name, changes in study.alternatives.items()
@@ -61,8 +61,9 @@ class Multiverse:
     """A study's universes, with the runs that each universe changes and computes.
 
     runs: by universe, then by experiment and name of the study's run: the run in its place.
-    experiments: by universe that computes any: its runs, as ``reduce_run`` has them; what an
-    earlier universe has is there, and what takes long of experiments in ``not_varied`` nowhere.
+    experiments: the runs that each universe computes, by universe, reduced by ``reduce_run``. Runs
+    that an earlier universe computes are left out, and long ones of experiments that the
+    configuration's key ``not_varied`` lists.
     """
 
     def __init__(self, study: Study) -> None:
@@ -71,13 +72,13 @@ class Multiverse:
         self.runs: dict[str, dict[tuple[str, str], Run]] = {}
         self.experiments: dict[str, Experiment] = {}
         base = {(run.experiment, run.name): run for run in study.claim_runs() if run.arena is None}
-        self._base_runs = {self._key(run): run for run in base.values()}
+        self._base_runs = {self._digest_claimed(run): run for run in base.values()}
         self._homes = dict.fromkeys(self._base_runs, BASE)
         for name, universe in self.universes.items():
             self.runs[name], computed = {}, {}
             for key, run in base.items():
                 other = study.vary_run(run, universe.changes, universe.seed)
-                if other.document == run.document and not universe.reads(run):
+                if other.document == run.document and not universe.find_replacements(run):
                     continue
                 self.runs[name][key] = other
                 reduced = reduce_run(study, other)
@@ -88,17 +89,17 @@ class Multiverse:
             if computed:
                 self.experiments[name] = Experiment(study.path, computed, universe=True)
 
-    def _key(self, run: Run) -> str:
-        """Return the digest of the run reduced to what claims read of it."""
+    def _digest_claimed(self, run: Run) -> str:
+        """Return the digest of what a run is reduced to by ``reduce_run``, its identity here."""
         return reduce_run(self.study, run).digest
 
-    def find_twin(self, run: Run) -> Run:
-        """Return the study's run that is the same as a run of a universe, as far as claims read."""
-        return self._base_runs[self._key(run)]
+    def find_equal_run(self, run: Run) -> Run:
+        """Return the study's run that equals a universe's run in all that claims read of it."""
+        return self._base_runs[self._digest_claimed(run)]
 
-    def find_home(self, run: Run) -> str:
-        """Return the universe that computes a run; BASE if the study itself does."""
-        return self._homes[self._key(run)]
+    def find_universe_of(self, run: Run) -> str:
+        """Return the name of the universe that computes a run; "base" if the study itself does."""
+        return self._homes[self._digest_claimed(run)]
 
 
 def reduce_run(study: Study, run: Run) -> Run:

@@ -63,7 +63,7 @@ def _import_sklearn() -> Any:
 
 
 def table(path: str | Path) -> dict[str, np.ndarray]:
-    """Read a CSV table with a header: its columns of numbers by name."""
+    """Read a CSV table with a header; return its columns of numbers, (rows,), by name."""
     import pandas  # a quarter of a second
 
     path = Path(path)
@@ -85,8 +85,12 @@ def table(path: str | Path) -> dict[str, np.ndarray]:
     return {str(name): frame[name].to_numpy() for name in frame}
 
 
-def parameters(columns: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Return draws by parameter of columns named theta, or theta[1], theta[2], ... in order."""
+def stack_draws(columns: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Return draws by parameter: columns theta[1], theta[2], ... as one array, (draws, elements).
+
+    columns: by name, (draws,) each; their order is that of the elements. One without an index stays
+    as it is, (draws,).
+    """
     columns_by_name: dict[str, list[np.ndarray]] = {}
     for name, values in columns.items():
         parts = columns_by_name.setdefault(name.partition("[")[0], [])

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from concord_studies import words
-from concord_studies.claims.robustness import BASE, SEED, Row, find_robustness, way
+from concord_studies.claims.robustness import BASE, SEED, Row, find_robustness, outcome
 from concord_studies.figures import style
 from concord_studies.figures._axes import label_log_axis
 
@@ -59,7 +59,7 @@ def _draw_all(
     rows: Sequence[Row], names: Mapping[str, str], says: Mapping[str, str]
 ) -> Iterator[tuple[str, Figure]]:
     """Yield the overview, and the curve of each claim that is judged in other universes, too."""
-    if any(way(row["verdict"]) for row in rows):
+    if any(outcome(row["verdict"]) for row in rows):
         yield "overview", overview(rows, list(names))
     for claim in dict.fromkeys(row["claim"] for row in rows):
         of_claim = [row for row in rows if row["claim"] == claim]
@@ -70,13 +70,16 @@ def _draw_all(
 def _find_case(rows: Sequence[Row]) -> str:
     """Return the first case whose verdict differs in the most universes from the study's own."""
     study = {
-        (row["case"], row["reading"]): way(row["verdict"])
+        (row["case"], row["reading"]): outcome(row["verdict"])
         for row in rows
         if row["universe"] == BASE
     }
     turned = Counter(dict.fromkeys((case for case, _ in study), 0))
     for row in rows:
-        turned[row["case"]] += way(row["verdict"]) not in ("", study[row["case"], row["reading"]])
+        turned[row["case"]] += outcome(row["verdict"]) not in (
+            "",
+            study[row["case"], row["reading"]],
+        )
     return turned.most_common(1)[0][0]
 
 
@@ -112,7 +115,7 @@ def curve(says: str, rows: Sequence[Row], names: Mapping[str, str]) -> Figure:
     title = textwrap.wrap(" ".join(label.split()), 112)
     figure.set_figheight(figure.get_figheight() + 0.13 * (len(title) - 1))
     figure.suptitle("\n".join(title), x=0.01, ha="left", fontsize=8, parse_math=False)
-    ways = {way(row["verdict"]) for row in shown}
+    ways = {outcome(row["verdict"]) for row in shown}
     handles = [
         style.entry(text, color=COLORS[w], marker=MARKERS[w], linestyle="")
         for w, text in WORDS.items()
@@ -137,7 +140,7 @@ def _draw_numbers(axes: Axes, rows: Sequence[Row]) -> None:
     """Draw the numbers of universes with their intervals, and the range of the rule."""
     axes.grid(False, axis="x")
     for place, row in enumerate(rows):
-        judged = way(row["verdict"])
+        judged = outcome(row["verdict"])
         color, marker = COLORS[judged], MARKERS[judged]
         if not np.isfinite(_number(row)):
             text = "no number" if judged else "not run"
@@ -195,7 +198,7 @@ def _draw_dots(axes: Axes, rows: Sequence[Row], lines: Mapping[str, str]) -> Non
     places = {part: line for line, part in enumerate(lines)}
     middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": style.SMALL}
     for place, row in enumerate(rows):
-        color = COLORS[way(row["verdict"])]
+        color = COLORS[outcome(row["verdict"])]
         for part in row["universe"].split("+"):
             if part.startswith(SEED):
                 axes.text(place, places[SEED], part.removeprefix(SEED), color=color, **middle)
@@ -211,7 +214,7 @@ def overview(rows: Sequence[Row], universes: Sequence[str]) -> Figure:
 
     A column is an assumption, divided into its alternatives; the last one the master seeds.
     """
-    judged = {key: of for key, of in find_robustness(rows).items() if of.ways.get(BASE)}
+    judged = {key: of for key, of in find_robustness(rows).items() if of.outcomes.get(BASE)}
     claims = list(dict.fromkeys(claim for claim, _ in judged))
     readings = list(dict.fromkeys(reading for _, reading in judged))
     columns: dict[str, list[str]] = {OURS: [BASE]}
@@ -233,9 +236,9 @@ def overview(rows: Sequence[Row], universes: Sequence[str]) -> Figure:
             claim, name = judged.get((claims[r], reading)), cells[c]
             if claim is None:
                 continue
-            if name in claim.ways:
-                pale = name != BASE and claim.ways[name] == claim.ways[BASE]
-                color = COLORS[claim.ways[name]]
+            if name in claim.outcomes:
+                pale = name != BASE and claim.outcomes[name] == claim.outcomes[BASE]
+                color = COLORS[claim.outcomes[name]]
                 image[r, c] = to_rgb(style.mix(color, "white", 0.3 if pale else 1.0))
             elif name in claim.verdicts:
                 at = (edges[c] + edges[c + 1]) / 2, r + 0.5

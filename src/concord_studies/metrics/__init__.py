@@ -99,7 +99,7 @@ class Measurement:
 
     @property
     def late(self) -> np.ndarray:
-        """Return a mask of the recorded iterations that come after burn-in."""
+        """Return the indices of the recorded iterations that come after burn-in, increasing."""
         return self.trace.rows_after_warm_up(self.burn_in)
 
     @property
@@ -308,7 +308,7 @@ def remedy(metric: str) -> str:
 
 def find_label(metric: str) -> tuple[str, str]:
     """Return the longest prefix of a metric that has a label, and its text; "" twice if none."""
-    labels, part = _labels(_families()), metric
+    labels, part = _labels(_loaded_families()), metric
     while part and not labels.get(part, Label()).says:
         part = part.rpartition("_")[0]
     return part, labels[part].says if part else ""
@@ -316,30 +316,30 @@ def find_label(metric: str) -> tuple[str, str]:
 
 def column_heading(metric: str) -> str:
     """Return the heading of a metric's column. "" if it is the metric's description."""
-    return _labels(_families()).get(metric, Label()).head
+    return _labels(_loaded_families()).get(metric, Label()).head
 
 
 def prices() -> dict[str, Label]:
     """Return the labels of metrics that an axis may show in place of iterations."""
-    return {metric: label for metric, label in _labels(_families()).items() if label.axis}
+    return {metric: label for metric, label in _labels(_loaded_families()).items() if label.axis}
 
 
 def is_condition(metric: str) -> bool:
     """Return whether a metric tells if a condition is met, 1 or 0."""
-    names = _conditions(_families())
+    names = _conditions(_loaded_families())
     side = metric.endswith((".value", ".limit"))
     return not side and any(fnmatchcase(metric, name) for name in names)
 
 
-def _families() -> tuple[Any, ...]:
-    """Return the modules of the families that are loaded, without executing a plug-in."""
+def _loaded_families() -> tuple[Any, ...]:
+    """Return the modules of built-in metric families, and of plug-ins imported by now."""
     plug_ins = sorted({*kinds.names("metrics")} - {*kinds.built_in("metrics")})
     loaded = [kinds.find("metrics", f) for f in plug_ins if kinds.is_loaded("metrics", f)]
-    return (*_built_in(), *loaded)
+    return (*_built_in_families(), *loaded)
 
 
 @cache
-def _built_in() -> tuple[Any, ...]:
+def _built_in_families() -> tuple[Any, ...]:
     """Return the modules of all metric families that are built in."""
     return tuple(kinds.find("metrics", family, "") for family in kinds.built_in("metrics"))
 
@@ -375,7 +375,7 @@ def measure(families: Sequence[str], measurement: Measurement) -> list[Row]:
     columns = np.array([[np.nan if n is None else n for n in row] for row in numbers], dtype=float)
     ends = np.stack(widen(*columns.reshape(-1, 3).T), axis=1).tolist()
     settled = (_with_interval(*each, chains) for each in zip(rows, ends, strict=True))
-    return [*_diverged(measurement), *settled]
+    return [*_divergence_rows(measurement), *settled]
 
 
 def _with_interval(row: Row, ends: Sequence[float], chains: int) -> Row:
@@ -396,7 +396,7 @@ def cells(row: Row) -> list[Any]:
     return [int(row.iteration), row.agent, row.metric, repr(float(row.value)), *ends, trials]
 
 
-def _diverged(m: Measurement) -> Iterator[Row]:
+def _divergence_rows(m: Measurement) -> Iterator[Row]:
     """Yield the share of chains that left the finite range, and the first such iteration."""
     at = m.trace["diverged_at"]
     if not at.size:

@@ -6,7 +6,7 @@ import numpy as np
 
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, series, unmet_need
-from concord_studies.metrics.stationary import NAMES, compare
+from concord_studies.metrics.stationary import NAMES, compare_gaussians
 
 SHOWN = ("trace", "bias")
 METRICS = tuple(f"exact_{name}" for name in SHOWN)
@@ -32,7 +32,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     for agent in (*m.trace.agent.tolist(), "average"):
         for k, center, spread in zip(law.iterations, *law.moments_of(agent), strict=True):
             finite = np.isfinite(center).all() and np.isfinite(spread).all()
-            ratios = compare(center, spread, target) if finite else [np.inf] * len(NAMES)
+            ratios = compare_gaussians(center, spread, target) if finite else [np.inf] * len(NAMES)
             values = dict(zip(NAMES, ratios, strict=True))
             shown = {f"exact_{name}": values[name] for name in SHOWN}
             yield from series([k], str(agent), shown, chance=False)

@@ -14,7 +14,10 @@ DRAWS = 1500
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield draw_0 and draw_1, the parameters of up to 1500 draws of each agent in chain 0."""
+    """Yield draw_0 and draw_1, the two parameters of up to 1500 draws of each agent in chain 0.
+
+    They are evenly spaced over the draws beyond burn-in. A ConcordError if dim is not 2.
+    """
     x = m.trace["x"][CHAIN]
     if x.shape[-1] != 2:
         raise ConcordError(

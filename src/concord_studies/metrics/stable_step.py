@@ -26,19 +26,24 @@ def rows(m: Measurement) -> Iterator[Row]:
     stable.<step> is that of ``concord.stability.largest_stable_step``, used.<step> the run's
     value. Schedules are held at the values of the last step.
     """
-    for name, step in _steps(m).items():
-        yield from final_rows(m, {f"used.{name}": step.initial, f"stable.{name}": largest(m, name)})
+    for name, step in _final_steps(m).items():
+        yield from final_rows(
+            m, {f"used.{name}": step.initial, f"stable.{name}": largest_stable_value(m, name)}
+        )
 
 
-def largest(m: Measurement, name: str = "step_size") -> float:
-    """Return the largest stable value of a run's step, its other steps at their last value."""
-    _steps(m)
+def largest_stable_value(m: Measurement, name: str = "step_size") -> float:
+    """Return the largest stable value of the option ``name``; other steps have their last value."""
+    _final_steps(m)
     last = max(m.iterations - 1, 0)
     return largest_stable_step(m.sampler, m.problem, m.network, m.batches, last, name)
 
 
-def _steps(m: Measurement) -> dict[str, Schedule]:
-    """Return the sampler's steps at the last iteration, by option; refuse other samplers."""
+def _final_steps(m: Measurement) -> dict[str, Schedule]:
+    """Return the sampler's steps by option, as schedules constant at the last iteration's value.
+
+    A ConcordError if the sampler has no step, or the update is not affine.
+    """
     steps = constant_steps(m.sampler, max(m.iterations - 1, 0))
     try:
         update_of(m.sampler, m.problem, m.network, m.batches)

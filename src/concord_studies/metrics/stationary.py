@@ -58,7 +58,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     if target is None:
         raise unmet_need("stationary", what)
     try:
-        radius, law = _limit(m)
+        radius, law = _stationary_moments(m)
     except NoLaw:
         raise unmet_need("stationary", what) from None
     yield from final_rows(m, {"spectral_radius": radius})
@@ -67,15 +67,15 @@ def rows(m: Measurement) -> Iterator[Row]:
         if each is None:
             values = [np.inf] * len(NAMES)
         elif agent == "average":
-            values = compare(each[2], each[3], target)
+            values = compare_gaussians(each[2], each[3], target)
         else:
-            values = compare(each[0][agent], each[1][agent], target)
+            values = compare_gaussians(each[0][agent], each[1][agent], target)
         numbers = {f"stationary_{name}": v for name, v in zip(NAMES, values, strict=True)}
         yield from series([m.iterations], str(agent), numbers, chance=False)
 
 
-def _limit(m: Measurement) -> tuple[float, Moments | None]:
-    """Return the spectral radius and the stationary moments. ``NoLaw`` if they are not known."""
+def _stationary_moments(m: Measurement) -> tuple[float, Moments | None]:
+    """Return the spectral radius and the stationary moments, None if none; ``NoLaw`` if unknown."""
     last, run = max(m.iterations - 1, 0), (m.sampler, m.problem, m.network)
     choices = choices_of(*run)
     if choices is not None:
@@ -86,7 +86,7 @@ def _limit(m: Measurement) -> tuple[float, Moments | None]:
     noise = batch_noise(m)
 
     def errors(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
-        """Return the covariances of mini-batch gradient errors at a state's moments."""
+        """Return covariances of agents' mini-batch gradient errors at a state's mean, cov."""
         assert noise is not None
         return noise(*exact.marginals(mean, cov, agents, dim)[:2])
 
@@ -102,7 +102,7 @@ def choices_of(
 
     The result is a function of the iteration. None where nothing is chosen, where vectors may be
     lost, and where the positions or the state have more than ``most`` entries: a choice holds a
-    matrix for each edge. Raises ``NoLaw`` where there is no law.
+    matrix for each edge. Raises ``NoLaw`` if the step is not affine.
     """
     if problem.agents * problem.dim > most or not network.delivers_all:
         return None
@@ -112,8 +112,12 @@ def choices_of(
     return lambda k: reader.read_step(k).choices
 
 
-def compare(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> list[float]:
-    """Return W2, trace ratio, extreme variance ratios and bias of a normal law, as in ``NAMES``."""
+def compare_gaussians(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> list[float]:
+    """Return how a normal law, mean (dim,) and cov (dim, dim), differs from a target.
+
+    The five numbers are W2; the trace of cov over the target's; the smallest and the largest ratio
+    of variances over directions; and the distance of means in the target's standard deviations.
+    """
     difference = mean - target.mean
     bias = np.sqrt(difference @ np.linalg.solve(target.cov, difference))
     root = np.linalg.inv(np.linalg.cholesky(target.cov))

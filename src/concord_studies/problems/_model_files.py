@@ -98,7 +98,7 @@ def build_model(
     }
     if params.reference is not None:
         columns_of = readers.table(require_file(Path(params.reference), "reference"))
-        options["reference"] = readers.parameters(columns_of)
+        options["reference"] = readers.stack_draws(columns_of)
     if library == "PyMC":
         from concord.models.pymc import from_pymc
 

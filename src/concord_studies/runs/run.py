@@ -151,13 +151,13 @@ class Run:
         A ConcordError that names ``where`` and the key below it.
         """
         network = self.network_of_agents
-        _name_place(
+        _call_with_place(
             f"{self.where}.agents", self.problem.module.check, self.problem.params, self.agents
         )
         for name in (*self.data_sets, *self.optional_data_sets):
-            _name_place(self.where, registry.files_of, name)
+            _call_with_place(self.where, registry.files_of, name)
         if self.arena is None:  # in the arena, a sampler that refuses the task is a result
-            _name_place(f"{self.where}.topology", self.sampler.params.check, None, network)
+            _call_with_place(f"{self.where}.topology", self.sampler.params.check, None, network)
         elif self.arena.epsilon is not None and (
             self.network is None or self.network.privacy is None or len(self.arena.budget) > 1
         ):
@@ -254,8 +254,8 @@ class Run:
 _KEYS = Keys.__struct_fields__
 
 
-def _name_place(where: str, function: Any, *arguments: Any) -> None:
-    """Call a function. A ConcordError that does not name ``where`` gets it in front."""
+def _call_with_place(where: str, function: Any, *arguments: Any) -> None:
+    """Call a function for its checks; put ``where`` in front of the sentence of a ConcordError."""
     try:
         function(*arguments)
     except ConcordError as error:

@@ -66,35 +66,35 @@ def sample(problem: Any, recipe: Recipe, rng: np.random.Generator) -> np.ndarray
     """Return draws of a problem of one agent with a potential, (chains, draws, dim)."""
     chains, dim = recipe.chains, problem.dim
 
-    def force(x: np.ndarray) -> np.ndarray:
+    def gradient(x: np.ndarray) -> np.ndarray:
         """Return the gradient of the potential at a point (dim,)."""
         slope: np.ndarray = problem.gradient(x[None, None])
         return slope[0, 0]
 
     def hessian(x: np.ndarray) -> np.ndarray:
         """Return the symmetric Hessian of the potential at a point, by central differences."""
-        columns = [force(x + h) - force(x - h) for h in 1e-4 * np.eye(dim)]
+        columns = [gradient(x + h) - gradient(x - h) for h in 1e-4 * np.eye(dim)]
         return (np.array(columns) + np.array(columns).T) / 4e-4
 
     energy = problem.potential
-    mode = minimize(lambda x: energy(x[None, None])[0, 0], np.zeros(dim), jac=force).x
+    mode = minimize(lambda x: energy(x[None, None])[0, 0], np.zeros(dim), jac=gradient).x
     for _ in range(3):  # to rounding
-        mode = mode - np.linalg.solve(hessian(mode), force(mode))
+        mode = mode - np.linalg.solve(hessian(mode), gradient(mode))
     root = _round_coarsely(np.linalg.cholesky(np.linalg.inv(hessian(mode))))
     x = mode + 2 * rng.standard_normal((chains, dim)) @ root.T
     step, draws = 1.0, np.empty((chains, recipe.draws // chains, dim))
 
-    def at(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def evaluate(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return energy (chains,) and whitened gradient (chains, dim) at points (chains, dim)."""
         return energy(x[:, None])[:, 0], problem.gradient(x[:, None])[:, 0] @ root
 
-    value, downhill = at(x)
+    value, downhill = evaluate(x)
     for k in each(range(-recipe.warm_up, draws.shape[1] * recipe.thin), "steps"):
         z = rng.standard_normal((chains, dim))
         size = step * np.where(rng.random((chains, 1)) < SMALL, SMALL, 1.0)
         move = size * z - size**2 / 2 * downhill  # of u, where x = root u
         other = x + move @ root.T
-        there, back = at(other)
+        there, back = evaluate(other)
         reverse = (move - size**2 / 2 * back) / size
         log = value - there + ((z**2).sum(axis=1) - (reverse**2).sum(axis=1)) / 2
         accepted = np.log(rng.random(chains)) < log

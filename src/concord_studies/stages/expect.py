@@ -32,7 +32,7 @@ def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
     head = "# Verdicts at paper scale, seed 1; written by `concord expect results/claims.csv`.\n"
     write_whole(expected_path, head + dump_yaml(_nest(values.items())))
     universes = _nest(ledger.expected_universes(expected_path).items())
-    universes |= _nest(ledger.over_universes(rows).items())
+    universes |= _nest(ledger.robustness_by_claim(rows).items())
     if universes:
         head = "# What verdicts depend on; written by `concord expect results/claims.csv`.\n"
         path = expected_path.with_name("expected_multiverse.yaml")

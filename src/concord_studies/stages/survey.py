@@ -78,9 +78,9 @@ def judge_universes(multiverse: Multiverse, tables: Sequence[Path]) -> Iterator[
 
     def find_varied(universe: str, run: Run) -> Measured:
         """Return the metrics of a run of a universe, which may be computed in another one."""
-        home, name = multiverse.find_home(run), f"{run.experiment}/{run.name}"
+        home, name = multiverse.find_universe_of(run), f"{run.experiment}/{run.name}"
         if home == BASE:
-            return find_base(multiverse.find_twin(run))
+            return find_base(multiverse.find_equal_run(run))
         runs, refused = read(home)
         if name in refused:
             raise Missing(f"{universe}: {name} cannot be run: {refused[name]}")
@@ -95,16 +95,16 @@ def judge_universes(multiverse: Multiverse, tables: Sequence[Path]) -> Iterator[
         if varied is None:
             return find_base(run)
         measured = find_varied(universe, varied)
-        for reads in multiverse.universes[universe].reads(run):
+        for reads in multiverse.universes[universe].find_replacements(run):
             measured = rename_metrics(measured, reads.metric, reads.agent)
         return measured
 
     for key, case in cases.items():
-        yield robustness.row(*key, BASE, case.judge(find_base))
+        yield robustness.build_row(*key, BASE, case.judge(find_base))
     for name, changed in each(list(multiverse.runs.items()), "universes"):
         for key, case in cases.items():
             if any((run.experiment, run.name) in changed for run in case.runs):
-                yield robustness.row(*key, name, case.judge(partial(find, name)))
+                yield robustness.build_row(*key, name, case.judge(partial(find, name)))
 
 
 def rename_metrics(run: Measured, metrics: Mapping[str, str], agent: int | None) -> Measured:

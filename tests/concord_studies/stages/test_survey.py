@@ -212,8 +212,8 @@ def test_data_of_a_seed_of_their_own_are_the_same_with_another_master_seed(tmp_p
     assert set(found.experiments) == {f"seed_{seed}" for seed in (2, 3, 4, 5)}
     assert {run.experiment for run in found.experiments["seed_2"].runs.values()} == {"other"}
     run = found.runs["seed_2"]["walk", "topology=ring"]
-    assert found.find_home(run) == BASE
-    assert found.find_twin(run) == paper.runs["walk", "topology=ring"]
+    assert found.find_universe_of(run) == BASE
+    assert found.find_equal_run(run) == paper.runs["walk", "topology=ring"]
 
 
 # What is judged
@@ -275,14 +275,16 @@ def test_a_claim_is_robust_or_hangs_on_something():
 
 
 def line(claim: str, universe: str, verdict: str, case: str = "") -> robustness.Row:
-    return robustness.row(claim, case, "published", universe, judgements.Judgement(verdict, ""))
+    return robustness.build_row(
+        claim, case, "published", universe, judgements.Judgement(verdict, "")
+    )
 
 
 def test_a_claim_fails_in_a_universe_where_one_of_its_cases_does():
     table = [line("c", BASE, "holds", "n=1"), line("c", BASE, "holds", "n=2"),
              line("c", "seed_2", "does not hold", "n=2")]  # fmt: skip
     (found,) = robustness.find_robustness(table).values()
-    assert found.turns == {"seed_2": "fails"}
+    assert found.changed_outcomes == {"seed_2": "fails"}
 
 
 def test_seeds_contradict_each_other_only_if_one_holds_and_one_does_not():
@@ -381,7 +383,7 @@ def test_a_margin_lies_within_its_rule_if_and_only_if_the_claim_holds(kind):
         found = check.judge(Source(lambda quantity, runs=runs: runs))
         margin = found.margin
         assert margin is not None and margin.lo <= margin.value <= margin.hi, found
-        said.add(robustness.way(found.verdict))
+        said.add(robustness.outcome(found.verdict))
         if found.verdict == "holds":
             assert margin.lo >= margin.low and margin.hi <= margin.high, found
         elif found.verdict == "does not hold":
@@ -410,7 +412,7 @@ def test_infinite_numbers_and_missing_ones_are_drawn(tmp_path):
     table = [line("a", BASE, "does not hold"), line("a", "x.y", "not run")]
     margin = judgements.Margin(math.inf, 2.0, math.inf, high=1.0)
     judgement = judgements.Judgement("does not hold", "", margin)
-    table.append(robustness.row("a", "", "published", "seed_2", judgement))
+    table.append(robustness.build_row("a", "", "published", "seed_2", judgement))
     names = {"x.y": "another", "seed_2": "master seed 2"}
     figures.save(table, names, {"a": "it is so"}, tmp_path, watermark=True)
     assert (tmp_path / "claim_a.pdf").stat().st_size > 1000

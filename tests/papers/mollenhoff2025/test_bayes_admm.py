@@ -12,7 +12,7 @@ from concord.errors import ConcordError
 from concord.networks.construction import network
 from concord.problem import CountedProblem
 from concord.problems.quadratic_problem import QuadraticProblem
-from concord_studies.metrics.stationary import compare
+from concord_studies.metrics.stationary import compare_gaussians
 
 AGENTS, DIM, PRIOR = 4, 3, 2.5
 FAMILIES = ["full", "diagonal", "isotropic", "point"]
@@ -198,7 +198,9 @@ def test_the_metric_reads_the_laws():
     found = states(3, family="diagonal")[0]
     rows = rows_of(3, [0, 1, 3], [0, 2], family="diagonal")
     values = {(row.iteration, row.agent, row.metric): row.value for row in rows}
-    expected = compare(found[3].mean[2], np.linalg.inv(found[3].precision[2]), TARGET.posterior)
+    expected = compare_gaussians(
+        found[3].mean[2], np.linalg.inv(found[3].precision[2]), TARGET.posterior
+    )
     assert values[3, "2", "admm_w2"] == pytest.approx(expected[0])
     assert values[3, "2", "admm_bias"] == pytest.approx(expected[-1])
     at_mean = np.tile(found[1].mean[0], (1, AGENTS, 1))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from concord_studies.datasets.readers import parameters
+from concord_studies.datasets.readers import stack_draws
 
 
 def posteriordb(data: Path, draws: Path) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -15,7 +15,7 @@ def posteriordb(data: Path, draws: Path) -> tuple[dict[str, Any], dict[str, Any]
     content, chains = map(_read_zipped_json, (data, draws))
     columns = {name: np.concatenate([chain[name] for chain in chains]) for name in chains[0]}
     arrays = {n: np.asarray(v) if isinstance(v, list) else v for n, v in content.items()}
-    return arrays, parameters(columns)
+    return arrays, stack_draws(columns)
 
 
 def _read_zipped_json(path: Path) -> Any:

@@ -15,7 +15,7 @@ from concord.problem import CountedProblem
 from concord_studies import metrics
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, series, unmet_need
-from concord_studies.metrics.stationary import NAMES, compare
+from concord_studies.metrics.stationary import NAMES, compare_gaussians
 
 OF_LAWS = tuple(f"admm_{name}" for name in NAMES)
 METRICS = (*OF_LAWS, "global_loss", "excess_loss", "least_loss")
@@ -57,7 +57,7 @@ def rows(m: Measurement) -> Iterator[Row]:
                 is_law = np.isfinite(precision).all() and np.linalg.eigvalsh(precision)[0] > 0
                 has_width = is_law and m.sampler.family != "point"
                 cov = np.linalg.inv(precision) if has_width else np.zeros_like(precision)
-                *of_cov, bias = compare(mean, cov, target)
+                *of_cov, bias = compare_gaussians(mean, cov, target)
                 if not is_law:
                     of_cov = [np.inf] * len(of_cov)
                 numbers |= dict(zip(OF_LAWS, (*of_cov, bias), strict=True))
