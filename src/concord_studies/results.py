@@ -35,10 +35,10 @@ NAMED = 6  # the most diverged runs that a note names
 class Measured:
     """A run's document with the table of its metrics.
 
-    run: what ``runs.yaml`` states of it.
+    run: its document, what ``runs.yaml`` states of it.
     metrics: columns iteration, agent (text: an index, ``average`` or ``network``), metric, value,
     lo, hi, trials (as ``metrics`` has them); ordered by iteration within a metric and an agent.
-    names: what readers see in place of its labels' values, by its study.
+    names: the study's texts for its labels' values, {value: text}.
     """
 
     run: Mapping[str, Any]
@@ -101,7 +101,7 @@ COLUMNS = {
 def read(folder: Path, names: Mapping[str, str] | None = None) -> dict[str, Measured]:
     """Return the runs of an experiment by name, each with its metrics, from its folder.
 
-    names: what readers see in place of labels' values.
+    names: the study's texts for labels' values.
     A ConcordError if the table was cut or edited, or made from another runs.yaml than the one that
     lies beside it.
     """
@@ -133,7 +133,10 @@ def from_rows(run: Mapping[str, Any], rows: Iterable[metrics.Row]) -> Measured:
 
 @contextmanager
 def name_in_errors(section: str, make: Callable[..., Any]) -> Iterator[None]:
-    """Prefix the errors of a block with the kind of output: "figure curves: ..."."""
+    """Prefix the errors of a block with the kind of output: "figure curves: ...".
+
+    make: the kind's ``draw`` or ``tabulate``, whose module has its name.
+    """
     try:
         yield
     except ConcordError as error:

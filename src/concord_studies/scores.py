@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     import pandas
 
 
-def of_sets(measured: Measured, metric: str, agent: int | str) -> np.ndarray:
-    """Return a metric at its last iteration, on every data set if the run has several.
+def read_scores(measured: Measured, metric: str, agent: int | str) -> np.ndarray:
+    """Return an agent's last value of a metric on every data set, (sets,).
 
     Empty where the run has none, such as of a sampler that refuses the task.
     """
-    values = _by_set(measured, metric, agent).to_numpy(float)
+    values = _read_by_set(measured, metric, agent).to_numpy(float)
     return values if len(values) else measured.values(metric, agent)[-1:]
 
 
-def _by_set(measured: Measured, metric: str, agent: int | str) -> pandas.Series:
-    """Return a metric of an agent on every data set, by the end of its name: "_set_0", ..."""
+def _read_by_set(measured: Measured, metric: str, agent: int | str) -> pandas.Series:
+    """Return a metric of an agent on every data set, by the end of the name: "_set_0", ..."""
     table = measured.metrics
     rows = table["metric"].str.startswith(f"{metric}_set_") & (table["agent"] == str(agent))
     values = table[rows].set_index("metric")["value"]
@@ -37,14 +37,14 @@ def _by_set(measured: Measured, metric: str, agent: int | str) -> pandas.Series:
 
 
 def task_of(measured: Measured, among: Collection[str]) -> tuple[str, ...]:
-    """Return a run's experiment and labels, without the labels ``among`` which runs compete."""
+    """Return a run's task: its experiment and labels, but for the competitors', ``among``."""
     labels = measured.run.get("labels") or {}
     others = (str(value) for key, value in labels.items() if key not in among)
     return str(measured.run.get("experiment")), *others
 
 
 def why_no_scores(measured: Measured) -> str | None:
-    """Return why a cell of the arena has no scores. None if it has some."""
+    """Return "not run" or "not applicable" of an arena's run without scores. None with scores."""
     value = measured.values("applicable")
     if not len(value) or value[0] > 0:
         return None
@@ -52,7 +52,7 @@ def why_no_scores(measured: Measured) -> str | None:
 
 
 def is_estimated(measured: Measured) -> bool:
-    """Return whether the scores of a cell of the arena are estimated from chains."""
+    """Return whether scores of an arena's run are estimated from chains, not exact."""
     return bool((measured.values("exact") == 0).any())
 
 
@@ -64,7 +64,7 @@ def pair_sets(
     one, other: a run, the metric and the agent. Runs with fewer than two data sets, or with
     different ones, are refused.
     """
-    first, second = _by_set(*one), _by_set(*other)
+    first, second = _read_by_set(*one), _read_by_set(*other)
     if set(first.index) != set(second.index) or len(first) < 2:
         raise ConcordError(
             f"{one[0].name} and {other[0].name} do not have {one[1]!r} of the same two or more "
@@ -89,7 +89,7 @@ class Ratio(NamedTuple):
 
     @property
     def excludes_one(self) -> bool:
-        """Whether the ratio's interval, and what bounds it, exclude 1."""
+        """Whether the ratio surely is not 1, by its interval, or by the side that is bounded."""
         above, below = self.lo > 1, self.hi < 1
         return {"": above or below, "<": below, ">": above}[self.bound]
 
@@ -97,18 +97,19 @@ class Ratio(NamedTuple):
 def ratio(
     run: Measured | None, base: Measured | None, metric: str, agent: int | str
 ) -> Ratio | str | None:
-    """Return the ratio of a run's score to that of another, data set by data set.
+    """Return the ratio of a run's score to that of the run ``base``, over the data sets.
 
-    A text says why one of them has no score; None: there is nothing to compare.
+    A text, "not run" or "not applicable", if one of them has no score. None if their scores cannot
+    be compared: data sets differ, ``base`` diverged, or both are at the floor of their chains.
     """
     scores, floors = [], []
     for one in (run, base):
         lacking = "not run" if one is None else why_no_scores(one)
-        values = np.empty(0) if one is None else of_sets(one, metric, agent)
+        values = np.empty(0) if one is None else read_scores(one, metric, agent)
         if one is None or lacking or not len(values):
             return lacking or "not run"
         scores.append(values)
-        lowest = of_sets(one, f"floor.{metric}", agent)
+        lowest = read_scores(one, f"floor.{metric}", agent)
         floors.append(len(lowest) == len(values) and bool((values <= lowest).any()))
     if not np.isfinite(scores[0]).all():
         return Ratio(np.inf, np.inf, np.inf)

@@ -32,7 +32,7 @@ R = TypeVar("R", bound=RunResult)
 
 
 def lookup(run: Run, name: str) -> Any:
-    """Return a run's value of a label or dotted key. None if it has no such name."""
+    """Return a run's value of a label, or of a key such as "sampler.rho". None if it has none."""
     value = _find(run, name)
     return None if value is _MISSING else value
 
@@ -47,29 +47,32 @@ def is_same(a: Any, b: Any) -> bool:
     return a == b or str(a) == str(b)
 
 
-def values(of: Any) -> Sequence[Any]:
-    """Return the values that a selection has for a name, as a list also for a single one."""
+def list_values(of: Any) -> Sequence[Any]:
+    """Return a selection's entry for a name as a list of values, also if it is a single one."""
     return of if isinstance(of, (list, tuple)) else [of]
 
 
 def matches(run: Run, selection: Mapping[str, Any]) -> bool:
     """Return whether a run has, for every name, one of the selection's values."""
     return all(
-        any(is_same(lookup(run, name), value) for value in values(of))
+        any(is_same(lookup(run, name), value) for value in list_values(of))
         for name, of in selection.items()
     )
 
 
-def mistake(runs: Sequence[Run], selection: Mapping[str, Any], none: str = "no run") -> str | None:
+def describe_mistake(
+    runs: Sequence[Run], selection: Mapping[str, Any], none: str = "no run"
+) -> str | None:
     """Return a sentence on the first name or value of a selection that no run has.
 
     None if every name and value is that of a run, and some run matches all of them.
+    none: the sentence's subject, such as "no run of the figure".
     """
     for name, of in selection.items():
         if (sentence := describe_unknown(runs, name, none)) is not None:
             return sentence
         run_values = {str(value): value for value in (lookup(run, name) for run in runs)}
-        for value in values(of):
+        for value in list_values(of):
             if not any(is_same(value, other) for other in run_values.values()):
                 return f"{none} has {name} {short(value)}; {nearest(value, run_values)}"
     if not any(matches(run, selection) for run in runs):
@@ -78,7 +81,7 @@ def mistake(runs: Sequence[Run], selection: Mapping[str, Any], none: str = "no r
 
 
 def describe_unknown(runs: Sequence[Run], name: str, none: str = "no run") -> str | None:
-    """Return a sentence if no run has a label or key of this name. None if one has."""
+    """Return a sentence, "``none`` has ...", if no run has a label or key of this name."""
     if any(has(run, name) for run in runs):
         return None
     names = {key for run in runs for key in [*(run.get("labels") or {}), *run]}
@@ -88,16 +91,16 @@ def describe_unknown(runs: Sequence[Run], name: str, none: str = "no run") -> st
 def select(results: Sequence[R], selection: Mapping[str, Any] | None) -> list[R]:
     """Return the results whose runs match a selection, ordered by its lists of values.
 
-    No run, or none that matches, is refused.
+    A ConcordError if no run matches.
     """
     if not results:
         raise ConcordError("there are no runs to draw; name an experiment")
     chosen = list(results)
     # Last name first: sorting is stable.
     for name, of in reversed(list((selection or {}).items())):
-        chosen = [one for value in values(of) for one in with_value(chosen, name, value)]
+        chosen = [one for value in list_values(of) for one in with_value(chosen, name, value)]
     if not chosen:
-        raise ConcordError(str(mistake([one.run for one in results], selection or {})))
+        raise ConcordError(str(describe_mistake([one.run for one in results], selection or {})))
     return chosen
 
 
@@ -129,7 +132,7 @@ def split(results: Sequence[R], name: str | None) -> list[tuple[Any, list[R]]]:
 
 
 def take_single(results: Sequence[R], what: str) -> R:
-    """Return the one result that is shown as ``what``. A ConcordError if there are several."""
+    """Return the only result. A ConcordError, about ``what`` shows it, if there are several."""
     if len(results) > 1:
         raise ConcordError(
             f"runs {results[0].name} and {results[1].name} would both be {what}; "
@@ -146,7 +149,7 @@ def _find(run: Run, name: str) -> Any:
     labels = run.get("labels") or {}
     if name in labels:
         label = labels[name]
-        return _number(label) if isinstance(label, str) else label
+        return _parse_number(label) if isinstance(label, str) else label
     value: Any = run
     for part in name.split("."):
         if not isinstance(value, Mapping) or part not in value:
@@ -158,7 +161,7 @@ def _find(run: Run, name: str) -> Any:
 
 
 @cache
-def _number(label: str) -> Any:
+def _parse_number(label: str) -> Any:
     """Return the number that a label's text stands for, or the text if it is no number."""
     try:
         value = float(label)

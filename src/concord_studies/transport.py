@@ -28,7 +28,7 @@ def thin(rows: np.ndarray, count: int) -> np.ndarray:
 
 
 def costs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the Euclidean distances (m, n) of points a, (m, dim), and b, (n, dim).
+    """Return the Euclidean distances (m, n) between points a, (m, dim), and b, (n, dim).
 
     All are infinite if a point is not finite.
     """

@@ -41,7 +41,7 @@ TERMS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def metric(key: str, scale: float = 1.0) -> str:
-    """Return a metric's description for readers, such as "accuracy on MNIST, in per cent"."""
+    """Return a metric's description, such as "accuracy on MNIST, in per cent" at the scale 100."""
     if at := _BY.fullmatch(key):  # a score of a cell of the arena, at the budget of a price
         floor, score, price, rest = at.groups()
         of, more = "floor of " if floor else "", rest.replace("_", " ").strip()
@@ -67,7 +67,7 @@ _BY = re.compile(rf"(floor\.)?(\w+)_by_({'|'.join(PRICES)})(\w*)")
 
 
 def quantity(key: str) -> str:
-    """Return the heading of a metric's column in a table."""
+    """Return the heading of a metric's column in a table; ``key`` is the metric's name."""
     base = key.removesuffix(".value")
     numbered = re.search(r"_\d+\.", base)  # "to_0.01" has a number
     rest = "" if numbered or _BY.fullmatch(base) else base.partition(".")[2]
@@ -91,7 +91,7 @@ def name(key: str, value: Any, names: Mapping[str, str] | None = None) -> str:
         return "yes" if text == "True" else "no"
     if key == "reading":  # of an equation: published_57
         text = re.sub(r"_(\d+)$", r", (\1)", text)
-    word = kind(key, text)
+    word = kind_in_sentence(key, text)
     return word if word.isupper() or word == declared_name(text) else word.capitalize()
 
 
@@ -128,24 +128,28 @@ def label(key: str, value: Any, names: Mapping[str, str] | None = None) -> str:
             return f"{text} {word.removesuffix('s') if text == '1' else word}"
         return f"{word} {text}"
     signs = {"True": "", "False": "not ", "None": "no "}
-    return signs[text] + key.replace("_", " ") if text in signs else kind(key, text)
+    return signs[text] + key.replace("_", " ") if text in signs else kind_in_sentence(key, text)
 
 
 def case(text: str, names: Mapping[str, str] | None = None) -> str:
-    """Return the words for a case of a claim, such as "5 agents, ring, DE-SGLD, agent 1"."""
+    """Return words for a claim's case, such as "5 agents, ring" for "agents=5+topology=ring"."""
     labels = (part.partition("=") for part in text.split("+"))
     return ", ".join(label(key, value or key, names) for key, _, value in labels)
 
 
-def kind(key: str, text: str) -> str:
-    """Return the words for a kind in a sentence: its display name, or lower case ("no edges")."""
+def kind_in_sentence(key: str, kind: str) -> str:
+    """Return the words for a kind in a sentence: the name that it declares, or else its key.
+
+    key: the run's key that has the kind, such as "sampler" ("no_edges" of "topology" is "no edges",
+    "de_sgld" of "sampler" is "DE-SGLD").
+    """
     if key in ("sampler", "sampler.kind"):
-        return declared_name(text) or text.replace("_", "-").upper()
-    return declared_name(text) or text.replace("_", " ")
+        return declared_name(kind) or kind.replace("_", "-").upper()
+    return declared_name(kind) or kind.replace("_", " ")
 
 
 def value(stated: Any) -> str:
-    """Return an option's value as text: a schedule's formula, a component with its options."""
+    """Return an option's value as text, such as "0.1/(1 + 2 k)" of a schedule or "ring"."""
     if isinstance(stated, Mapping):
         texts = {key: value(part) for key, part in stated.items()}
         if texts.get("kind") == "power" and {"a", "b", "exponent"} <= set(texts):
@@ -194,7 +198,7 @@ def join_alternatives(texts: Iterable[str]) -> str:
 
 
 def agent(which: Any) -> str:
-    """Return an agent's name for readers, who count from 1 where files count from 0."""
+    """Return an agent's name for readers: "agent 1" for 0; "average" as it is."""
     return f"agent {int(which) + 1}" if str(which).isdigit() else str(which)
 
 

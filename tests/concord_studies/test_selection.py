@@ -69,7 +69,7 @@ def test_a_run_matches_if_it_has_one_of_the_values_of_every_name(wanted, matched
 )
 def test_what_no_run_has_is_said_with_the_nearest(wanted, said):
     runs = [run(agents="5", start="a"), run(agents="6", start="b")]
-    assert selection.mistake(runs, wanted) == said
+    assert selection.describe_mistake(runs, wanted) == said
 
 
 def test_a_list_sets_the_order_and_an_empty_selection_is_refused():

@@ -29,8 +29,8 @@ def check_study(study: Study) -> None:
     _check_claims(study)
     for name, entry in study.assumptions.items():
         where = study.locate(f"assumptions.{name}")
-        _refuse(f"{where}.rests", selection.mistake(runs, entry.rests or {}))
-        _refuse(f"{where}.shown", selection.mistake(runs, entry.shown or {}))
+        _refuse(f"{where}.rests", selection.describe_mistake(runs, entry.rests or {}))
+        _refuse(f"{where}.shown", selection.describe_mistake(runs, entry.shown or {}))
         for number, beginning in enumerate(entry.of or ()):
             if not any(metrics.computes(f, f"{beginning}*") for f in kinds.names("metrics")):
                 raise ConcordError(
@@ -79,7 +79,7 @@ def check_names(options: Options, runs: Documents, where: str, smoke: bool) -> N
     for name, note, value in _notes(options):
         place = f"{where}.{name}"
         if isinstance(note, NamesRuns):
-            _refuse(place, selection.mistake(runs, value, SHOWN))
+            _refuse(place, selection.describe_mistake(runs, value, SHOWN))
         elif isinstance(note, NamesLabel):
             for label in [value] if isinstance(value, str) else value:
                 if label not in WITHIN_RUNS.get(name.rpartition(".")[2], ()):
@@ -133,7 +133,7 @@ def _check_read(read: Read | str, runs: Documents, where: str) -> None:
         if not any(metrics.is_computed(run, read) for run in runs):
             raise ConcordError(f"{where}: {SHOWN} computes {read!r}; {metrics.remedy(read)}")
         return
-    _refuse(where, selection.mistake(runs, read.select or {}, SHOWN))
+    _refuse(where, selection.describe_mistake(runs, read.select or {}, SHOWN))
     for run in runs:
         if selection.matches(run, read.select or {}):
             _check_metric(run, read.metric, read.agents, where)
@@ -199,7 +199,7 @@ def _check_alternatives(study: Study) -> None:
             place = f"{where}.alternatives[{number}]"
             resting = [run for run in study.runs.values() if name in run.assumptions]
             documents = [run.document for run in resting]
-            _refuse(f"{place}.when", selection.mistake(documents, change.when))
+            _refuse(f"{place}.when", selection.describe_mistake(documents, change.when))
             runs = [run for run in resting if change.holds_for(run)]
             if change.reads.metric or change.reads.agent is not None:
                 _check_replaced_reads(study, change, runs, f"{place}.reads")

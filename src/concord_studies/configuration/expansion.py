@@ -29,7 +29,7 @@ from concord_studies.configuration.sweep import (
 from concord_studies.contracts import declared
 from concord_studies.runs.keys import Keys
 from concord_studies.runs.run import Run
-from concord_studies.selection import matches, mistake
+from concord_studies.selection import describe_mistake, matches
 
 EXPERIMENTS_ONLY = ("sweep", "overrides", "smoke", "full", "title")  # no keys of runs
 DEFAULTS: dict[str, Any] = {
@@ -124,7 +124,7 @@ def expand(
             raise ConcordError(relocate(str(error), where, layers)) from None
     # After the runs: what is wrong with a label itself is told first.
     for number, override in enumerate(overrides if only is None else ()):
-        if sentence := mistake(sweep_cells, override["when"], "no cell of the sweep"):
+        if sentence := describe_mistake(sweep_cells, override["when"], "no cell of the sweep"):
             raise ConcordError(f"{where}.overrides[{number}].when: {sentence}")
 
 

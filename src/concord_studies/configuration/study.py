@@ -107,7 +107,7 @@ class Study(StudyFiles):
         choice = {name: of for name, of in stated.items() if name != "experiment"}
         runs = self.runs_of(experiment, where)
         labels = [{"labels": run.labels} for run in runs]
-        if mistake := selection.mistake(labels, choice, f"no run of {experiment}"):
+        if mistake := selection.describe_mistake(labels, choice, f"no run of {experiment}"):
             raise ConcordError(f"{self.locate(where)}: {mistake}")
         return [r for r, cell in zip(runs, labels, strict=True) if selection.matches(cell, choice)]
 

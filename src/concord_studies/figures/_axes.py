@@ -23,9 +23,10 @@ Price = Annotated[
 
 
 def place_iterations(run: Measured, iterations: np.ndarray, price: str) -> np.ndarray:
-    """Return where a run's iterations are on an x axis, the same shape.
+    """Return the places of a run's iterations on an x axis, in an array of the same shape.
 
-    price: what the axis counts; if neither iterations nor their share, what the network has paid.
+    price: what the axis counts: "iteration" or "share" (iterations come out as they are), or a
+    metric such as "bytes", of which the network's value at each iteration comes out.
     """
     if price in (ITERATION, SHARE):
         return iterations
@@ -41,7 +42,7 @@ def name_price(price: str) -> str:
 
 
 def number_axis(axes: Axes, price: str) -> None:
-    """Number the x axis of a panel in the unit of a price."""
+    """Write the numbers of a panel's x axis with the unit of its price, such as 2 kB."""
     if (paid := metrics.prices().get(price)) is not None:
         axes.xaxis.set_major_formatter(EngFormatter(unit=paid.unit, sep=" "))
 
@@ -85,9 +86,9 @@ def _format_power(value: float) -> str:
 
 
 def mark_edge(axes: Axes, value: float, text: str, place: int = 0) -> None:
-    """Mark a level beyond a panel's y axis with an arrow at the edge and its number.
+    """Mark a y value beyond a panel's limits with an arrow at the edge, a text and the value.
 
-    place: how many such marks the edge has before this one, from the left.
+    place: how many such marks the edge has to the left of this one.
     """
     down = value < axes.get_ylim()[0]
     axes.annotate(

@@ -23,7 +23,11 @@ _CROSS: dict[str, Any] = {"marker": "x", "markersize": 5, "markeredgewidth": 1.3
 
 @dataclass(frozen=True)
 class LinePanel:
-    """A panel with its options, its lines, and its floors (with numbers of draws) and points."""
+    """A panel with its options and lines.
+
+    floors: metrics of exact draws, each with the number of draws (0 if not known).
+    points: metrics of a point mass at the posterior's mean.
+    """
 
     cell: Cell
     params: Params
@@ -43,7 +47,7 @@ class LinePanel:
 
     @property
     def has_bars(self) -> bool:
-        """Whether intervals are bars: on a log axis, and where more than two bands would cover."""
+        """Whether intervals are bars: on a log axis, over a label, or of more than two lines."""
         return self.is_log or len(self.lines) > 2 or bool(self.params.x.over)
 
     @property
@@ -51,7 +55,7 @@ class LinePanel:
         """Return the legend's entries of the panel's lines, each text once."""
         looks: dict[str, dict[str, Any]] = {}
         for line in (line for line in self.lines if line.first):
-            text = line.text if len(line.ends) or line.diverged else f"{line.text} (no point)"
+            text = line.text if len(line.last_value) or line.diverged else f"{line.text} (no point)"
             looks[text] = {"linestyle": line.pattern, **line.look.line}
             if self.params.has("deviation"):
                 looks[text] = {**_RECORDED, "markeredgecolor": line.look.color}
@@ -59,7 +63,7 @@ class LinePanel:
 
 
 def draw_levels(panel: LinePanel, axes: Axes) -> None:
-    """Draw a panel's points and floors, as arrows at the edge where they are beyond it."""
+    """Draw a panel's floors and points as horizontal lines, or as arrows if beyond its limits."""
     low, high = axes.get_ylim()
     beyond = 0
     levels = [(value, "floor", style.FLOOR) for value, _ in panel.floors]
@@ -115,7 +119,7 @@ def draw_lines(panel: LinePanel, axes: Axes) -> None:
 
 
 def _choose_places(panel: LinePanel, index: int, x: np.ndarray, count: int = 8) -> np.ndarray:
-    """Return at which points the line of an index has marks, about ``count`` of them.
+    """Return the indices of x at which the panel's line ``index`` has marks, about ``count``.
 
     They are as far apart on a log axis as on a linear one, and others for each line, or lines that
     coincide would hide each other's; over a label each point has one.
@@ -160,7 +164,7 @@ def _draw_intervals(panel: LinePanel, index: int, axes: Axes, zorder: float) -> 
 
 
 def _draw_deviation(line: Line, axes: Axes) -> None:
-    """Draw how far recorded values are from ours, over the band in which another run would be."""
+    """Draw the relative deviation of recorded values, over the band where another run would be."""
     shown, color = line.estimate, line.look.color
     axes.axhline(0, **style.POINT, zorder=1.6)
     axes.fill_between(shown.iteration, shown.lo, shown.hi, color=color, **style.BAND, zorder=1.5)
@@ -169,7 +173,7 @@ def _draw_deviation(line: Line, axes: Axes) -> None:
 
 
 def _draw_power_guides(panel: LinePanel, axes: Axes) -> None:
-    """Draw x^p, p the panel's slopes, from above the first value of each curve, on log axes."""
+    """Draw a line x^p above each falling curve, p the panel's option ``slopes``, on log axes."""
     slopes = panel.params.layer_option("slopes") or ()
     for line, slope in zip(panel.lines, slopes, strict=False):
         x, y = line.main_series.iteration, line.main_series.value
@@ -253,7 +257,8 @@ def legend_of_marks(
 ) -> Iterator[Artist]:
     """Yield the legend's entries of what is no curve: intervals, floors, points and crosses.
 
-    labels: those of the lines that are drawn; a floor that is an arrow at the edge needs no entry.
+    labels: matplotlib's labels of the lines that are drawn, such as "_floor"; without its label, as
+    of a floor that is an arrow at the edge, a mark needs no entry.
     """
     lines = [line for panel in panels for line in panel.lines]
     gray: dict[str, Any] = {"color": style.GRAY}

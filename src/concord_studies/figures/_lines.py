@@ -22,11 +22,14 @@ _NOTHING = Series.without_intervals(np.zeros(0), np.zeros(0))
 class Line:
     """One line of a panel; ``iteration`` of its series is what x counts.
 
+    A line "over a label" has a point for each run, at the number that is the run's label.
+
     run: the run shown; of a line over a label, the last.
     text: its entry of the legend; name: the same, and the agent.
     estimate, exact, recorded: the metric, its exact law, and what authors recorded of it; all end
     where the run diverged.
     hollow: points over a label that are estimated where others are exact.
+    diverged_at: the place of the divergence on the x axis, nan without one.
     span: the ends of the whole run on the x axis.
     """
 
@@ -55,13 +58,13 @@ class Line:
         return self.estimate if self.exact is None else self.exact
 
     @property
-    def ends(self) -> np.ndarray:
-        """Return the line's last finite value, shape (1,), or (0,) where there is none."""
+    def last_value(self) -> np.ndarray:
+        """Return the line's last finite y value, shape (1,), or (0,) where there is none."""
         return self.main_series.value[np.isfinite(self.main_series.value)][-1:]
 
 
 def read_lines(cell: Cell, scope: Sequence[Measured], params: Params) -> list[Line]:
-    """Return the lines of a panel; looks are chosen among those of all runs of ``scope``."""
+    """Return the lines of a panel; ``scope``, all runs of the figure, fixes their looks."""
     if not cell.runs:
         return []
     if params.x.over:
@@ -121,7 +124,7 @@ def _read_line(line: Line, params: Params) -> Line:
 
 
 def _convert_series(run: Measured, whole: Series, end: float, params: Params) -> Series:
-    """Return a series before iteration ``end`` by what x counts, with values as y shows them.
+    """Return the part of a series before iteration ``end``, in the units of the x and y axes.
 
     A share is one of all iterations recorded, those that diverged included.
     """
@@ -138,10 +141,10 @@ def _convert_series(run: Measured, whole: Series, end: float, params: Params) ->
 
 
 def _compute_deviation(run: Measured, ours: Series, recorded: Series | None) -> Series:
-    r"""Return (recorded - ours) / ours, with the ends between which another run would be.
+    r"""Return (recorded - ours) / ours, with the interval in which another run's would be.
 
-    They are those of our interval about 0, times sqrt(1 + n/m), n our and m the authors' number of
-    chains.
+    Its ends are those of our interval about 0, times sqrt(1 + n/m), n our and m the authors' number
+    of chains.
     """
     if recorded is None:
         return _NOTHING
@@ -153,7 +156,7 @@ def _compute_deviation(run: Measured, ours: Series, recorded: Series | None) -> 
 
 
 def _subtract_mean(all_lines: Sequence[Line]) -> list[Line]:
-    """Return lines minus the mean of all, where all have a value, without intervals."""
+    """Return the lines minus their mean, at the iterations that all have, without intervals."""
     x = functools.reduce(np.intersect1d, (line.estimate.iteration for line in all_lines))
     values = [line.estimate.value[np.isin(line.estimate.iteration, x)] for line in all_lines]
     return [
@@ -163,13 +166,13 @@ def _subtract_mean(all_lines: Sequence[Line]) -> list[Line]:
 
 
 def _read_last_values(cell: Cell, scope: Sequence[Measured], params: Params) -> Iterator[Line]:
-    """Yield the lines of a panel whose x axis is a numeric label: last values, in its order."""
+    """Yield the lines of a panel over a numeric label: each run's last value at its number."""
     agent = params.agents[0]
     for _, look, text, runs in split_lines(cell.runs, scope, params.lines, params.names):
-        scored = [run for run in runs if len(scores.of_sets(run, params.metric, agent))]
+        scored = [run for run in runs if len(scores.read_scores(run, params.metric, agent))]
         scored.sort(key=lambda run: float(selection.lookup(run.run, params.x.over)))
         x = np.array([float(selection.lookup(run.run, params.x.over)) for run in scored])
-        sets = np.array([scores.of_sets(run, params.metric, agent) for run in scored])
+        sets = np.array([scores.read_scores(run, params.metric, agent) for run in scored])
         sets = sets.reshape(len(x), -1 if len(x) else 1)
         middle = np.median(sets, axis=1)
         sound = np.isfinite(middle) & ((middle > 0) | (params.y.scale == "linear"))
@@ -191,7 +194,7 @@ def _read_last_values(cell: Cell, scope: Sequence[Measured], params: Params) -> 
 def _read_interval_and_law(run: Measured, params: Params) -> tuple[float, float, float]:
     """Return the last interval's ends and exact value of a metric, nan for what is not shown."""
     agent, lo, hi, law = params.agents[0], math.nan, math.nan, math.nan
-    one_set = len(scores.of_sets(run, params.metric, agent)) == 1
+    one_set = len(scores.read_scores(run, params.metric, agent)) == 1
     if params.has("intervals") and one_set and len(run.values(params.metric)):
         last = results.series(run, params.metric, agent).take(-1)
         lo, hi = float(last.lo), float(last.hi)

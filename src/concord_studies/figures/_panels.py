@@ -43,7 +43,7 @@ def cross_panels(
     columns: str | None = None,
     rows: str | None = None,
 ) -> list[Cell]:
-    """Return a panel per value of ``columns`` in a row per value of ``rows``."""
+    """Return a panel per value of the label ``columns``, in a row per value of ``rows``."""
     cells = []
     for r, (row_value, in_row) in enumerate(selection.split(runs, rows)):
         for c, (column_value, _) in enumerate(selection.split(runs, columns)):
@@ -76,7 +76,8 @@ def split_lines(
 ) -> Iterator[tuple[Any, style.Look, str, list[Measured]]]:
     """Yield each value of a label, with its look, its text, and the runs that have it.
 
-    scope: the runs whose values are told apart by their looks, which others may share.
+    scope: the runs whose values get different looks, such as all runs of the figure.
+    key, names: the label, and the study's texts for its values.
     """
     values = selection.distinct(scope, key)
     for value, look in zip(values, style.looks(key, values), strict=True):

@@ -42,8 +42,9 @@ def save(
 ) -> list[Path]:
     """Draw the overview and each claim's curve into a folder, and return the files.
 
-    rows: of the table of the multiverse.
-    names, says: what universes are, and what claims say, in words.
+    rows: of the table of the multiverse, one for each claim, case, reading and universe.
+    names, says: what each universe changes, and what each claim says, by their keys.
+    watermark: print SMOKE SCALE across the figures.
     """
     folder.mkdir(parents=True, exist_ok=True)
     files = []
@@ -58,7 +59,7 @@ def save(
 def _draw_all(
     rows: Sequence[Row], names: Mapping[str, str], says: Mapping[str, str]
 ) -> Iterator[tuple[str, Figure]]:
-    """Yield the overview, and the curve of each claim that is judged in other universes, too."""
+    """Yield file name and figure of the overview, and of each claim judged in more universes."""
     if any(outcome(row["verdict"]) for row in rows):
         yield "overview", overview(rows, list(names))
     for claim in dict.fromkeys(row["claim"] for row in rows):
@@ -85,7 +86,7 @@ def _find_case(rows: Sequence[Row]) -> str:
 
 @style.styled
 def curve(says: str, rows: Sequence[Row], names: Mapping[str, str]) -> Figure:
-    """Draw the specification curve of what a claim says, a column per reading."""
+    """Draw a claim's specification curve: its number in each universe, a column per reading."""
     case = _find_case(rows)
     shown = [row for row in rows if row["case"] == case]
     readings = list(dict.fromkeys(row["reading"] for row in shown))
@@ -131,13 +132,13 @@ def curve(says: str, rows: Sequence[Row], names: Mapping[str, str]) -> Figure:
 
 
 def _number(row: Row) -> float:
-    """Return a row's number, infinity where it has none."""
+    """Return the number on which a row's verdict rests, infinity where it has none."""
     value = row["value"]
     return float("inf") if value is None or np.isnan(value) else value
 
 
 def _draw_numbers(axes: Axes, rows: Sequence[Row]) -> None:
-    """Draw the numbers of universes with their intervals, and the range of the rule."""
+    """Draw each universe's number with its interval, and lines at the ends of the claim's rule."""
     axes.grid(False, axis="x")
     for place, row in enumerate(rows):
         judged = outcome(row["verdict"])
@@ -163,7 +164,7 @@ def _draw_numbers(axes: Axes, rows: Sequence[Row]) -> None:
 
 
 def _rule_ends(rows: Sequence[Row]) -> list[float]:
-    """Return the ends of a rule's range that are drawn, each once."""
+    """Return the finite ends of the ranges in which the claim's rule is met, each once."""
     ends = {row[key] for row in rows for key in ("low", "high") if row[key] is not None}
     return sorted(filter(np.isfinite, ends))
 
@@ -178,7 +179,7 @@ def _scale(axes: Axes, rows: Sequence[Row]) -> None:
 
 
 def _list_lines(universes: set[str], names: Mapping[str, str]) -> dict[str, str]:
-    """Return the text of each line below a specification curve: of a change, all seeds as one."""
+    """Return the lines below a specification curve, {change: text}; all seeds share one."""
     parts = dict.fromkeys(part for name in names if name in universes for part in name.split("+"))
     lines = {BASE: OURS}
     for part in parts:
@@ -191,7 +192,7 @@ def _list_lines(universes: set[str], names: Mapping[str, str]) -> dict[str, str]
 
 
 def _draw_dots(axes: Axes, rows: Sequence[Row], lines: Mapping[str, str]) -> None:
-    """Mark below every number how its universe deviates, with dots and seeds' numbers."""
+    """Mark below every number what its universe changes: dots on ``lines``, or a seed's number."""
     axes.grid(False)
     for line in range(0, len(lines), 2):
         axes.axhspan(line - 0.5, line + 0.5, color="#f5f5f5", zorder=0)

@@ -161,12 +161,12 @@ _HATCH: dict[str, Any] = {"facecolor": "white", "edgecolor": "#cccccc", "hatch":
 
 
 def _index_runs(runs: Sequence[Measured], *keys: str) -> dict[tuple[str, ...], Measured]:
-    """Return the runs by the texts of their values of some labels or keys."""
+    """Return the runs by their values of the given labels or keys, as text."""
     return {tuple(str(selection.lookup(run.run, key)) for key in keys): run for run in runs}
 
 
 def _map_best(params: Params, runs: Sequence[Measured]) -> tuple[list[CellMap], list[Artist]]:
-    """Return maps of the entry with the lowest score, and the legend's entries."""
+    """Return a map per metric that names the entry with the lowest score, and legend entries."""
     keys = (str(params.rows), str(params.columns), "entry")
     values = [selection.distinct(runs, key) for key in keys]
     looks = style.looks("entry", values[2])
@@ -215,19 +215,19 @@ def _choose_codes(names: Mapping[int, str]) -> dict[int, str]:
 
 
 def _format_ratio(ratio: float) -> str:
-    """Return a ratio with two digits; from 1000 on, that it is larger."""
+    """Return a ratio with two digits as text, ">999" from 1000 on."""
     return f"{ratio:.1f}" if ratio < 9.95 else f"{ratio:.0f}" if ratio < 1000 else ">999"
 
 
 def _format_tick(key: str, value: object, params: Params) -> str:
-    """Return the text of a tick for a value of a key, a number alone where it is one."""
+    """Return a tick's text for a value of a label: a number alone, or else the value's name."""
     if isinstance(value, (int, float)) and str(value) not in (params.names or {}):
         return f"{value:g}"
     return style.name(key, value, params.names)
 
 
 def _map_ratios(params: Params, runs: Sequence[Measured]) -> list[CellMap]:
-    """Return maps of ratios: scores over the scores under the plain condition."""
+    """Return a map per metric of scores divided by the scores under the plain condition."""
     ratio, keys = params.ratio, (str(params.rows), str(params.columns))
     assert ratio is not None
     rows, columns = (selection.distinct(runs, key) for key in keys)
@@ -258,9 +258,9 @@ def _map_ratios(params: Params, runs: Sequence[Measured]) -> list[CellMap]:
 
 
 def _describe_ratio(ratio: scores.Ratio | str | None) -> tuple[str, float]:
-    """Return a cell's text, and the ratio that colors it.
+    """Return a cell's text, and the ratio that colors it: nan, for no color, if it may be 1.
 
-    A bound that does not tell on which side of one the ratio is has no color.
+    ratio: as ``scores.ratio`` returns it; a text is why there is none.
     """
     if isinstance(ratio, str):
         return LACKING[ratio], np.nan
@@ -290,7 +290,7 @@ def _head_groups(axes: Axes, params: Params, columns: Sequence[str]) -> None:
 
 
 def _map_values(params: Params, runs: Sequence[Measured]) -> tuple[list[CellMap], list[Artist]]:
-    """Return maps of values, one for each panel's run, and notes on what was not run."""
+    """Return a map of values per panel, and legend entries for those without values."""
     maps, notes = [], {}
     for options in params.panels:
         metric = options.metric or params.metric
@@ -324,7 +324,7 @@ def _map_values(params: Params, runs: Sequence[Measured]) -> tuple[list[CellMap]
 
 
 def _read_matrix(run: Measured, metric: str) -> np.ndarray | None:
-    """Return agent 0's values of ``<metric>_<row>_<column>``, (rows, columns), or None."""
+    """Return agent 0's metrics ``<metric>_<row>_<column>`` as a matrix. None if it has none."""
     table = run.metrics[(run.metrics["agent"] == "0").to_numpy()]
     places = table["metric"].str.extract(rf"^{re.escape(metric)}_(\d+)_(\d+)$")
     places = places.set_axis(table["value"]).dropna().astype(int)

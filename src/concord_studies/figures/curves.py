@@ -140,7 +140,7 @@ class X(Options):
 
     @property
     def has_iterations(self) -> bool:
-        """Whether each iteration has a place on the axis, such as that of a divergence."""
+        """Whether the axis counts iterations or a price, so that a divergence has a place on it."""
         return not self.over and (self.counts == _axes.ITERATION or self.counts in metrics.prices())
 
 
@@ -201,7 +201,7 @@ class Params(Options):
     names: Names = None
 
     def has(self, layer: str) -> bool:
-        """Tell whether a layer is drawn."""
+        """Tell whether a layer, such as "intervals", is drawn."""
         return layer in self.layers
 
     def layer_option(self, key: str) -> Any:
@@ -210,7 +210,7 @@ class Params(Options):
         return next(filter(None, (getattr(layer, key) for layer in layers)), None)
 
     def with_panel(self, panel: Panel) -> "Params":
-        """Return the options of one panel."""
+        """Return the figure's options with those that a panel states in their place."""
         keys = ("lines", "agents", "layers", "x", "y", "printed")
         options = {key: value for key in keys if (value := getattr(panel, key)) is not None}
         return msgspec.structs.replace(self, **options)
@@ -267,7 +267,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 
 def _build_panels(params: Params, runs: list[Measured]) -> list[LinePanel]:
-    """Return the figure's panels with everything that they show; refuse mixed y scales."""
+    """Return the panels with everything that they show. A ConcordError for mixed y scales."""
     if params.panels and (params.rows or params.columns):
         raise ConcordError("panels are listed and also come from rows or columns; keep one of them")
     if params.panels:
@@ -289,7 +289,7 @@ def _build_panels(params: Params, runs: list[Measured]) -> list[LinePanel]:
         lines = read_lines(cell, all_runs if alike else cell.runs, each)
         shown = cell.runs if each.x.over or not lines else [line.run for line in lines]
         panels.append(
-            LinePanel(cell, each, lines, _read_floors(shown, each), _read_points(shown, each))
+            LinePanel(cell, each, lines, _read_floors(shown, each), _read_point_masses(shown, each))
         )
     return panels
 
@@ -312,8 +312,8 @@ def _read_floors(runs: Sequence[Measured], params: Params) -> list[tuple[float, 
     return list(floors.items())
 
 
-def _read_points(runs: Sequence[Measured], params: Params) -> list[float]:
-    """Return the distance of a point at the posterior's mean, for each posterior shown."""
+def _read_point_masses(runs: Sequence[Measured], params: Params) -> list[float]:
+    """Return, for each posterior shown, the metric of a point mass at its mean."""
     if not params.has("point"):
         return []
     first = (value for run in runs for value in run.values(f"{params.metric}_point")[:1])
@@ -321,7 +321,7 @@ def _read_points(runs: Sequence[Measured], params: Params) -> list[float]:
 
 
 def _set_limits(shown: Sequence[tuple[LinePanel, Axes]], share: str) -> None:
-    """Set scale, limits and ticks of y, together for panels that share an axis."""
+    """Set scale, limits and ticks of y; ``share``: panels with one axis ("all", "row", "none")."""
     groups: dict[Any, list[tuple[LinePanel, Axes]]] = {}
     for index, (panel, ax) in enumerate(shown):
         key = {"all": 0, "row": panel.cell.row, "none": index}[share]
@@ -335,7 +335,7 @@ def _set_limits(shown: Sequence[tuple[LinePanel, Axes]], share: str) -> None:
             bottom, top = panel.params.y.limits
             low, high = low if bottom is None else bottom, high if top is None else top
         lines = [line for panel in panels for line in panel.lines if not line.diverged]
-        ends = np.concatenate([np.zeros(0), *(line.ends for line in lines)])
+        ends = np.concatenate([np.zeros(0), *(line.last_value for line in lines)])
         ends = ends[ends > 0]
         for panel, ax in group:
             ax.set_yscale(panel.params.y.scale)
@@ -408,13 +408,13 @@ def _set_x(panel: LinePanel, axes: Axes) -> None:
 
 
 def _add_legends(params: Params, panels: Sequence[LinePanel], drawn: Panels) -> None:
-    """Put a legend below all panels, or names at the ends of lines."""
+    """Put a legend below all panels of the figure ``drawn``, or names at the ends of lines."""
     axes = [ax for cell, ax in drawn if cell.runs]
     labels = {line.get_label() for ax in axes for line in ax.lines}
     marks = list(legend_of_marks(params, panels, labels))
     if params.legend == "ends":
         for panel, ax in zip(panels, axes, strict=True):
-            ends = [(line.text, line.look.color, *line.ends) for line in panel.lines]
+            ends = [(line.text, line.look.color, *line.last_value) for line in panel.lines]
             _axes.label_ends(ax, [end for end in ends if len(end) == 3])
         style.legend_of(drawn.figure, marks)
         return

@@ -70,7 +70,7 @@ def _read_point(run: Measured, params: Params) -> list[float]:
 
 
 def find_front(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the corners (x, y) of the staircase below and left of which no point lies."""
+    """Return x and y of the corners of the staircase below and left of which no point lies."""
     points = points[np.isfinite(points).all(axis=1)]
     x, y = points[np.lexsort((points[:, 1], points[:, 0]))].T
     least = np.minimum.accumulate(y)

@@ -78,7 +78,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     for value, group in selection.split(runs, params.networks):
         what = f"network {params.networks} = {value}" if params.networks else "the figure"
         run = selection.take_single(group, what)
-        shown += _title_panels(run, value, params, len(shown) - 1)
+        shown += _list_panels(run, value, params, len(shown) - 1)
     cells = arrange_panels(((title, [run]) for title, run, _ in shown), params.columns)
     panels = Panels(cells, 1.75 if params.columns > 3 else 2.05, width="full")
     outside = []
@@ -110,7 +110,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 
 def _list_entries(params: Params, outside: Sequence[float]) -> Iterator[Artist]:
-    """Yield the legend's entries of contours, dots and draws outside the maps."""
+    """Yield the legend's entries; ``outside``: the share of draws outside, of each map."""
     parts = ", ".join(f"{100 * part:g}" for part in MASS)
     yield style.entry(f"contours: {parts} % of the exact posterior", **LINE)
     if params.marks:
@@ -124,10 +124,14 @@ def _list_entries(params: Params, outside: Sequence[float]) -> Iterator[Artist]:
         yield style.entry(text, linestyle="")
 
 
-def _title_panels(
-    run: Measured, value: Any, params: Params, before: int
+def _list_panels(
+    run: Measured, value: Any, params: Params, panels_before: int
 ) -> list[tuple[str, Measured, str]]:
-    """Return title, run and agent of each panel of a network, ``before`` panels of agents on."""
+    """Return title, run and agent of the panels of one run, a panel per agent.
+
+    value: the run's, of the label ``networks``. panels_before: number of the panels of earlier
+    runs; their printed values are skipped.
+    """
     metric = "density" if params.shows == "maps" else "draw_0"
     table = run.metrics[(run.metrics["metric"] == metric).to_numpy()]
     if table.empty:
@@ -137,7 +141,7 @@ def _title_panels(
         agents = [str(agent) for agent in params.agents if len(agents) > 1] or agents
     titles = {str(key): text for key, text in (params.titles or {}).items()}
     network, printed, panels = titles.get(str(value)), params.printed or (), []
-    for place, agent in enumerate(agents, start=before):
+    for place, agent in enumerate(agents, start=panels_before):
         text = ", ".join(filter(None, (network, words.agent(agent))))
         if len(agents) == 1 and params.networks:
             text = network or style.name(params.networks, value)
@@ -149,7 +153,7 @@ def _title_panels(
 
 
 def _format_distance(run: Measured, metric: str | None, agent: str, symbol: str) -> str:
-    """Return the title's line with an agent's last distance. "" without a metric."""
+    """Return a title's line, "symbol 0.12 ± 0.01", of a metric's last value. "" without one."""
     if metric is None:
         return ""
     distance = results.series(run, metric, agent)
@@ -162,7 +166,7 @@ def _format_distance(run: Measured, metric: str | None, agent: str, symbol: str)
 
 
 def find_mass_levels(density: np.ndarray, mass: Sequence[float]) -> list[float]:
-    """Return the densities whose upper level sets hold the given parts of the mass."""
+    """Return the levels, ascending, above which the given parts of a density's mass lie."""
     falling = np.sort(density, axis=None)[::-1]
     below = np.cumsum(falling) / falling.sum()
     return sorted({float(falling[np.searchsorted(below, part)]) for part in mass})
@@ -171,8 +175,8 @@ def find_mass_levels(density: np.ndarray, mass: Sequence[float]) -> list[float]:
 class ExactDensity:
     """The exact posterior density of a run on a grid of cells of the two parameters.
 
-    edges: those of the cells along each axis, two arrays.
-    density: (cells of the first, of the second parameter).
+    edges: of the cells along each parameter, two arrays of shape (cells + 1,).
+    density: (cells of the first, cells of the second parameter).
     """
 
     def __init__(self, run: Measured) -> None:
@@ -192,7 +196,7 @@ class ExactDensity:
         return np.logical_and(*inside)
 
     def shade(self, axes: Axes, density: np.ndarray) -> QuadMesh:
-        """Draw densities of the grid's cells as a map, on the exact density's scale of colors."""
+        """Draw a density of the grid's cells as a map, on the color scale of the exact density."""
         values, top = density.reshape(self.density.shape).T, 1.05 * self.density.max()
         return axes.pcolormesh(*self.edges, values, cmap=MAP, vmin=0, vmax=top, rasterized=True)
 

@@ -84,6 +84,6 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 
 def _read_prices(price: str, params: Params, runs: Sequence[Measured]) -> list[np.ndarray]:
-    """Return, for each run and target, the prices paid on its data sets."""
+    """Return, for each run and target, the price until it was reached, (data sets,)."""
     metrics = [f"{price}_to_{target:g}" for target in params.targets]
-    return [scores.of_sets(run, metric, "worst") for run in runs for metric in metrics]
+    return [scores.read_scores(run, metric, "worst") for run in runs for metric in metrics]

@@ -97,9 +97,9 @@ def _parse_formulas(text: str) -> None:
 
 
 def check_formulas(texts: Any, where: str) -> None:
-    """Refuse texts in options whose formulas, between dollar signs, cannot be parsed.
+    """Raise a ConcordError if matplotlib cannot draw a formula in the texts of some options.
 
-    A ConcordError if matplotlib could not draw one.
+    texts: a text, or nested lists and mappings of texts. where: the options' place in messages.
     """
     if isinstance(texts, str) and "$" in texts:
         try:
@@ -198,7 +198,7 @@ SYMBOLS = {
 
 
 def drawing(draw: Callable[..., Figure]) -> Callable[..., Figure]:
-    """Decorate a kind's ``draw`` with the house style and errors that name the kind."""
+    """Return a figure plug-in's ``draw`` with the house style and errors that name its kind."""
 
     @functools.wraps(draw)
     @styled
@@ -253,7 +253,7 @@ class Look:
 
 
 def looks(key: str, values: Sequence[Any]) -> list[Look]:
-    """Return the look of each value of ``key``, fixed for agents, samplers and topologies.
+    """Return the look of each value of the label ``key``, the same always for agents and samplers.
 
     A plug-in looks like the kind that has its name, unless that is among the values. Numbers get an
     ordered color scale; whatever has no look of its own takes the palette's colors in order, those
@@ -273,8 +273,8 @@ def looks(key: str, values: Sequence[Any]) -> list[Look]:
     fixed |= {f"{name}{PAPERS}": replace(look, hollow=True) for name, look in fixed.items()}
     texts = {str(value) for value in values}
     for text in texts - fixed.keys():
-        called = words.kind(key, text)
-        same = [n for n in fixed if n not in texts and words.kind(key, n) == called]
+        called = words.kind_in_sentence(key, text)
+        same = [n for n in fixed if n not in texts and words.kind_in_sentence(key, n) == called]
         if same:
             fixed[text] = fixed[same[-1]]
     used = {fixed[text].color for text in texts & fixed.keys()}
@@ -294,7 +294,7 @@ def _agent_look(agent: Any) -> Look:
 
 
 def _rank_looks(values: Sequence[float]) -> list[Look]:
-    """Return colors and markers of values: a color scale in the order of their ranks."""
+    """Return a look for each number, with colors of one scale in the numbers' order."""
     ramp, steps = np.array([to_rgb(color) for color in ORDERED]), np.linspace(0, 1, len(ORDERED))
     looks = []
     for rank in map(sorted(values).index, values):
@@ -304,17 +304,17 @@ def _rank_looks(values: Sequence[float]) -> list[Look]:
 
 
 def mix(color: str, other: str, part: float) -> str:
-    """Return ``part`` of ``color`` mixed into ``other``."""
+    """Return the mixture of ``part`` (0 to 1) of ``color`` and the rest of ``other``."""
     return to_hex(part * np.array(to_rgb(color)) + (1 - part) * np.array(to_rgb(other)))  # type: ignore[arg-type]
 
 
 def darken(color: str) -> str:
-    """Return the darker shade of a color, of outlines and numbers."""
+    """Return the darker shade of a color, for outlines and numbers."""
     return mix(color, BLACK, 0.4)
 
 
 def lighten(color: str) -> str:
-    """Return the paler shade of a color, of estimates beneath an exact law and their intervals."""
+    """Return the paler shade of a color, for estimates beneath an exact law and intervals."""
     return mix(color, "white", 0.45)
 
 
@@ -363,7 +363,7 @@ def number(value: float) -> str:
 
 
 def entry(text: str, **line: Any) -> Line2D:
-    """Return a legend's entry with a line or marker that the figure itself does not draw."""
+    """Return a legend's entry; ``line`` are matplotlib options of the line or marker beside it."""
     return Line2D([], [], label=text, **line)
 
 

@@ -22,7 +22,9 @@ SENTENCES = 5  # of a caption, above its fold
 Document = Mapping[str, Any]  # a run's, as runs.yaml has it
 Escape = Callable[[str], str]  # what writes a text in a format, such as Markdown
 Pairs = list[tuple[str, str]]
-Way = tuple[str, ...]  # a sampler's kind, and those of its options that are words and not usual
+VariantKey = tuple[
+    str, ...
+]  # a sampler's kind, and its options whose values are text, not defaults
 
 
 class Part(TypedDict):
@@ -72,7 +74,7 @@ def compose(
     readings: Mapping[str, str],
     metrics: Sequence[str] = (),
     titles: Mapping[str, str] | None = None,
-    samplers: Mapping[Way, str] | None = None,
+    samplers: Mapping[VariantKey, str] | None = None,
 ) -> Caption:
     """Return a caption's parts.
 
@@ -123,7 +125,7 @@ def compose(
 
 
 def _group(runs: Iterable[Document], key: Callable[[Document], Any]) -> dict[Any, list[Document]]:
-    """Return the runs in groups of one key, in the order in which the keys come first."""
+    """Return the runs by the key that the function gives each, in the order of first keys."""
     groups: dict[Any, list[Document]] = {}
     for run in runs:
         groups.setdefault(key(run), []).append(run)
@@ -133,7 +135,7 @@ def _group(runs: Iterable[Document], key: Callable[[Document], Any]) -> dict[Any
 def _find_line_metrics(
     params: Any, reads: Sequence[str], runs: Sequence[Document]
 ) -> Iterator[str]:
-    """Yield the metrics that a figure draws beside those it names, where a run has them."""
+    """Yield the metrics of a figure's layers, such as "w2_floor", that some run has."""
     lines = [line for line in ("exact", "floor", "point") if line in getattr(params, "layers", ())]
     for name in (f"{metric}_{line}" for metric in reads for line in lines):
         # What is not computed needs no advice here, which takes long.
@@ -142,7 +144,7 @@ def _find_line_metrics(
 
 
 def _concerns(stated: Assumption, run: Document, metrics: Sequence[str]) -> bool:
-    """Return whether a figure or table shows what an assumption concerns in a run."""
+    """Return whether an assumption concerns what is shown of a run, one of these metrics."""
     if not selection.matches(run, stated.shown or {}):
         return False
     return stated.of is None or any(
@@ -151,7 +153,7 @@ def _concerns(stated: Assumption, run: Document, metrics: Sequence[str]) -> bool
 
 
 def _list_settings(runs: Sequence[Document]) -> Pairs:
-    """Return what each setting of an experiment's runs is called, and its values as text."""
+    """Return name and values, as text, of each setting of an experiment's runs."""
     settings = []
     for key, (name, package, usual) in _SETTINGS.items():
         values: Any = {str(run.get(key)): run.get(key) for run in runs}.values()  # few of many
@@ -175,8 +177,8 @@ _SETTINGS = {
 }
 
 
-def _sampler_way(sampler: Mapping[str, Any]) -> Way:
-    """Return a sampler's kind and those of its options that are words, as a key."""
+def _variant_key(sampler: Mapping[str, Any]) -> VariantKey:
+    """Return a key of a sampler's variant: its kind, and its options whose values are text."""
     texts = _list_options("samplers", sampler)
     options = [
         text for key, text in texts.items() if isinstance(sampler.get(key, text), (str, bool))
@@ -196,27 +198,27 @@ _OF_SAMPLERS = ("sampler", "entry", "training", "gradient", "variant", "method")
 
 
 @cache
-def _name_samplers(study: Study) -> Mapping[Way, str]:
-    """Return a study's names of samplers, also for its experiments that do not label them."""
-    names: dict[Way, set[str]] = {}
+def _name_samplers(study: Study) -> Mapping[VariantKey, str]:
+    """Return a study's names of samplers by variant, of variants with a single name."""
+    names: dict[VariantKey, set[str]] = {}
     for run in study.runs.values():
         if run.arena is None and (name := _find_name(run.document, study.sections.names)):
-            names.setdefault(_sampler_way(run.document["sampler"]), set()).add(name)
+            names.setdefault(_variant_key(run.document["sampler"]), set()).add(name)
     return {way: next(iter(texts)) for way, texts in names.items() if len(texts) == 1}
 
 
 def _list_samplers(
-    runs: Sequence[Document], names: Mapping[str, Any], samplers: Mapping[Way, str]
+    runs: Sequence[Document], names: Mapping[str, Any], samplers: Mapping[VariantKey, str]
 ) -> Pairs:
-    """Return each sampler's name and parameters; numbers that vary are listed."""
+    """Return each sampler's name, by labels or variant, and all values of its parameters."""
 
-    def name_way(run: Document) -> Way:
-        way = _sampler_way(run["sampler"])
+    def name_and_key(run: Document) -> VariantKey:
+        way = _variant_key(run["sampler"])
         name = _find_name(run, names) or samplers.get(way) or words.name("sampler", way[0])
         return (name, *way)
 
     pairs, every = [], {run["reading"] for run in runs}
-    for (name, *_), group in _group(runs, name_way).items():
+    for (name, *_), group in _group(runs, name_and_key).items():
         readings = {run["reading"] for run in group}
         part = "" if readings == every else f", {words.join_alternatives(sorted(readings))}"
         options = [_list_options("samplers", run["sampler"]) for run in group]
@@ -227,7 +229,7 @@ def _list_samplers(
 def _join_options(
     options: Sequence[Mapping[str, str]], usual: Mapping[str, str] | None = None
 ) -> str:
-    """Return a text of options and their values; ``usual`` are those that a mapping omits."""
+    """Return a text of options with all their values; ``usual``: defaults of those left out."""
     keys = dict.fromkeys(key for one in options for key in one)
     every = [{**(usual or {}), **one} for one in options]
     values = {key: words.join_alternatives(one[key] for one in every if key in one) for key in keys}
@@ -235,10 +237,10 @@ def _join_options(
 
 
 def _describe_kinds(package: str, chosen: Iterable[Mapping[str, Any]], what: str) -> str:
-    """Return a text of components by kind, with their options that are not defaults."""
+    """Return a text of a package's components by kind, with options that are not defaults."""
     texts = []
     for kind, group in _group(chosen, lambda one: one["kind"]).items():
-        text = words.kind(what, kind)
+        text = words.kind_in_sentence(what, kind)
         usual = _default_texts(kinds.find(package, kind, package).Params)
         options = _join_options([_list_options(package, one) for one in group], usual)
         texts.append(f"{text} ({options})" if options else text)
@@ -246,7 +248,7 @@ def _describe_kinds(package: str, chosen: Iterable[Mapping[str, Any]], what: str
 
 
 def _list_options(package: str, chosen: Mapping[str, Any]) -> dict[str, str]:
-    """Return name and text of the options that a kind requires, or that are not their defaults.
+    """Return the texts, by name, of a component's options that differ from their defaults.
 
     A plug-in of which a built-in kind has the name begins with its own key, as ``plug-in``.
     """
@@ -325,7 +327,7 @@ def first_sentence(caption: Caption) -> str:
 
 
 def _split_at_fold(caption: Caption) -> tuple[Pairs, Pairs]:
-    """Return heads and texts above the fold, and below it, where further sentences go."""
+    """Return the caption's heads and texts above the fold, and those below it."""
     shown: tuple[Pairs, Pairs] = [], []
     left = SENTENCES
     for head, text in (

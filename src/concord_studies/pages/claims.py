@@ -20,7 +20,7 @@ from concord_studies.claims.ledger import (
 )
 from concord_studies.configuration.study import Study
 from concord_studies.markup import line, markdown
-from concord_studies.pages.findings import Sentence, half_page, sentences
+from concord_studies.pages.findings import Sentence, group_by_sentence, half_page
 from concord_studies.pages.markdown import Folded, Section, page
 
 
@@ -31,9 +31,10 @@ def claims_page(
     shown: Sequence[Section] = (),
     link: Callable[[str], str] | None = None,
 ) -> str:
-    """Return a paper's page: findings, claims, assumptions, errata and discrepancies.
+    """Return a paper's page in Markdown: findings, claims, assumptions, errata, discrepancies.
 
-    seeds: what is said where they were not varied.
+    rows: of the table of verdicts.
+    seeds: the sentence that follows the verdicts where master seeds were not varied.
     shown: parts with figures and tables, which follow the findings.
     link: what writes the name of a claim's figure; none: as a link to its file.
     """
@@ -56,6 +57,7 @@ def ledger_page(
 ) -> str:
     """Return the page of all papers: how many verdicts of each kind, and each paper's findings.
 
+    seeds: as of ``claims_page``.
     called: names of papers, none: their keys.
     pages: where the page of a paper is.
     """
@@ -71,7 +73,10 @@ def ledger_page(
 
 
 def state_row(study: Study, name: str, label: str, reading: str) -> dict[str, str]:
-    """Return the columns of a row that the study states: all but verdict and our numbers."""
+    """Return the columns of a verdict's row that the study states: not the verdict and numbers.
+
+    name, label, reading: of the claim, its case, and the reading.
+    """
     claim, case = study.claims[name], study.cases[name, label, reading]
     rests = dict.fromkeys(a for run in case.runs for a in run.assumptions)
     return {
@@ -95,7 +100,7 @@ def state_row(study: Study, name: str, label: str, reading: str) -> dict[str, st
 
 
 def committed_rows(study: Study, rows: Sequence[Row]) -> list[Row]:
-    """Return rows of a study's committed verdicts, in the form of judged ones."""
+    """Return rows of the verdicts that the study's folder states, in the form of judged ones."""
     places = ((row["claim"], row["case"], row["reading"]) for row in rows)
     return [
         {
@@ -120,14 +125,17 @@ def describe_verdicts(rows: Sequence[Row], seeds: str) -> str:
     return " ".join(filter(None, texts))
 
 
-def name_place(row: Row) -> str:
-    """Return where a claim stands, and what says so if it is not the print."""
+def name_source(row: Row) -> str:
+    """Return where a paper makes a claim, such as "Abstract", or "Abstract (recorded)".
+
+    The source is in brackets unless it is the print or named already.
+    """
     stated = row["source"] in ("print", OURS) or row["source"] in row["where"].lower()
     return row["where"] if stated else f"{row['where']} ({row['source']})"
 
 
 def _describe_claims(paper: Study, rows: Sequence[Row], seeds: str) -> list[Section]:
-    """Return the findings, then all sentences."""
+    """Return the page's sections of findings, and of all sentences with their verdicts."""
     if not rows:
         count = len(paper.claims)
         text = f"{count} are stated; none has been judged." if count else "None is stated yet."
@@ -139,7 +147,7 @@ def _describe_claims(paper: Study, rows: Sequence[Row], seeds: str) -> list[Sect
 
 
 def _name_readings(paper: Study) -> list[str]:
-    """Return a list of the readings in brackets after verdicts, with what each means."""
+    """Return Markdown lines on the readings that verdicts have in brackets, and their meanings."""
     followed = dict.fromkeys(run.reading for run in paper.runs.values())
     if not paper.printed and list(followed) == ["published"]:
         return []  # of a study of one's own nothing is printed
@@ -149,7 +157,9 @@ def _name_readings(paper: Study) -> list[str]:
 
 def _list_notes(paper: Study, rows: Sequence[Row]) -> list[Section]:
     """Return the sections of a paper's notes: assumptions, errata, and what code does otherwise."""
-    verdicts = {sentence.first_row["claim"]: sentence.verdict for sentence in sentences(rows)}
+    verdicts = {
+        sentence.first_row["claim"]: sentence.verdict for sentence in group_by_sentence(rows)
+    }
     sections = []
     for heading, text, columns, stated in (
         (
@@ -176,11 +186,11 @@ def _list_notes(paper: Study, rows: Sequence[Row]) -> list[Section]:
 
 
 def _list_sentences(rows: Sequence[Row], names: Mapping[str, str] | None) -> Section:
-    """Return a row for every sentence, with a column for every reading.
+    """Return the section with a row for every sentence of the paper, a column for every reading.
 
     What was compared, the cases and the numbers are folded.
     """
-    judged = sentences(rows)
+    judged = group_by_sentence(rows)
     readings = list(dict.fromkeys(entry.reading for one in judged for entry in one.entries))
     heads = [reading or "verdict" for reading in readings]
     printed = any(row["printed"] for row in rows)
@@ -191,7 +201,7 @@ def _list_sentences(rows: Sequence[Row], names: Mapping[str, str] | None) -> Sec
         entries = {entry.reading: entry for entry in sentence.entries}
         cells.append(
             [
-                name_place(sentence.first_row),
+                name_source(sentence.first_row),
                 _fold_rule(sentence),
                 *[sentence.join("printed")] * printed,
                 *(_fold_verdict(entries.get(reading), names) for reading in readings),
@@ -202,7 +212,7 @@ def _list_sentences(rows: Sequence[Row], names: Mapping[str, str] | None) -> Sec
 
 
 def _fold_rule(sentence: Sentence) -> Folded:
-    """Return a sentence, with the way it is judged in a fold."""
+    """Return a sentence, with the rule by which it is judged in a fold."""
     names = sentence.join("assumptions").replace(";", ",").split(", ")
     assumptions = ", ".join(dict.fromkeys(filter(None, names)))
     lines = [f"claim {sentence.first_row['claim']}, a check of kind {sentence.join('kind')}"]
@@ -225,7 +235,7 @@ def _fold_verdict(entry: ReadingVerdict | None, names: Mapping[str, str] | None)
 
 
 def _link(paper: Study) -> Callable[[str], str]:
-    """Return a link to a figure or table, from a page in the paper's folder of results."""
+    """Return a function that writes a figure's or table's name as a link from the paper's page."""
 
     def link(name: str) -> str:
         drawn = name in paper.sections.figures

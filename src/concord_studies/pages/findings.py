@@ -75,8 +75,8 @@ class Sentence:
         return "; ".join(dict.fromkeys(filter(None, (row[column] for row in self.rows))))
 
 
-def sentences(rows: Iterable[Row]) -> list[Sentence]:
-    """Return the sentences that rows of verdicts judge, in the rows' order."""
+def group_by_sentence(rows: Iterable[Row]) -> list[Sentence]:
+    """Return the sentences of papers, each with the rows of verdicts on it, in their order."""
     of_claims: dict[tuple[str, str], list[ReadingVerdict]] = {}
     for entry in group_by_reading(rows):
         claim = entry.rows[0]["paper"], entry.rows[0]["claim"]
@@ -90,7 +90,7 @@ def half_page(rows: Sequence[Row], names: Mapping[str, str] | None = None) -> li
     What fails comes first, and there what fails in most cases; beyond a few lines each part is
     folded. ``names`` are the study's texts for labels.
     """
-    judged = sentences(rows)
+    judged = group_by_sentence(rows)
     lines = [_summarize(judged), ""]
     for part, (heading, count) in PARTS.items():
         in_part = sorted((sentence for sentence in judged if sentence.part == part), key=_rank)
@@ -121,7 +121,7 @@ def _rank(sentence: Sentence) -> tuple[Any, ...]:
 
 
 def format_sentence(sentence: Sentence, names: Mapping[str, str] | None, smoke: bool) -> str:
-    """Return a sentence as an item of a list: verdicts, number, and why."""
+    """Return a sentence as a Markdown item: verdicts, number, and why; smoke: without number."""
     row, entry = sentence.first_row, sentence.deciding_reading
     number, cases = entry.deciding["number"] or entry.deciding["ours"], entry.count_cases(names)
     if number == COMMITTED:

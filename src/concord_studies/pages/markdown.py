@@ -18,9 +18,9 @@ class Folded:
 
 @dataclass(frozen=True)
 class Section:
-    """A table of a page.
+    """A section of a page, with a table.
 
-    heading, text: what is above it.
+    heading, text: those of the section, above the table.
     columns, rows: names of the columns; cells as text, some with folded lines.
     equation: formulas in LaTeX, above the table.
     lines: Markdown, above the table.
@@ -40,7 +40,7 @@ def page(
     parts: Iterable[Section],
     figure: Callable[[str], str] = markdown,
 ) -> str:
-    """Return a page; ``figure`` is how cells of that column are written."""
+    """Return a page as Markdown; ``figure`` writes the cells of the column "figure", as links."""
     lines = [f"# {markdown(title)}", "", *([markdown(text), ""] if text else [])]
     for section in parts:
         lines += [f"## {markdown(section.heading)}", ""] if section.heading else []

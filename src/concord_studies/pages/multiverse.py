@@ -29,7 +29,7 @@ def page(multiverse: Multiverse, rows: Sequence[Row]) -> str:
 
 
 def names(multiverse: Multiverse) -> dict[str, str]:
-    """Return the names of universes for readers."""
+    """Return what each universe changes, for readers, {universe: text}."""
     stated = _alternatives(multiverse.study)
     return {
         name: "; ".join(stated[part].says for part in name.split("+"))
@@ -40,7 +40,7 @@ def names(multiverse: Multiverse) -> dict[str, str]:
 
 
 def _list_claims(paper: Study, rows: Sequence[Row]) -> Section:
-    """Return a table of what each claim's verdict is, alone and over the universes."""
+    """Return the section with each claim's verdict, in the study itself and over the universes."""
     cells: list[list[str | Folded]] = []
     for (claim, reading), over in robustness.find_robustness(rows).items():
         lines = tuple(f"{name}: {verdict}" for name, verdict in over.verdicts.items())
@@ -50,7 +50,7 @@ def _list_claims(paper: Study, rows: Sequence[Row]) -> Section:
 
 
 def _list_universes(multiverse: Multiverse, rows: Sequence[Row]) -> Section:
-    """Return a table of what each universe changes, and why what it changes was not run."""
+    """Return the section with what each universe changes, and why some were not run."""
     stated = _alternatives(multiverse.study)
     lost: dict[str, dict[str, None]] = {}
     for row in rows:

@@ -26,7 +26,7 @@ class TableProblem(OneDataSet):
     potentials_at: Callable[..., np.ndarray]
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        """Return the gradient of every f_i at x_i, (chains, agents, dim)."""
+        """Return the gradient of every f_i at x_i; both are (chains, agents, dim)."""
         return self.gradients_at(x, *self.tables)
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -37,7 +37,7 @@ class TableProblem(OneDataSet):
         return self.gradients_at(x, *(table[agents] for table in self.tables))
 
     def potential(self, x: np.ndarray) -> np.ndarray:
-        """Return f_i(x_i), shape (chains, agents)."""
+        """Return f_i(x_i), (chains, agents), for x (chains, agents, dim)."""
         return self.potentials_at(x, *self.tables)
 
 
@@ -58,10 +58,10 @@ class HeterogeneousProblem(TableProblem):
         self.tables = draw_tilts(agents, Gaussian(law.mean, law.cov), options, rng)
 
     def potentials_at(self, x: np.ndarray, linear: np.ndarray, quadratic: np.ndarray) -> np.ndarray:
-        """Return f(x) / N plus the tilts of given coefficients, for x (..., dim), (...)."""
+        """Return f(x)/N plus tilts, (...); x, linear: (..., dim); quadratic: (..., dim, dim)."""
         slope = linear + 0.5 * (quadratic @ x[..., None])[..., 0]
         return self.energy(x) / self.agents + (x * slope).sum(axis=-1)
 
     def gradients_at(self, x: np.ndarray, linear: np.ndarray, quadratic: np.ndarray) -> np.ndarray:
-        """Return the gradients of f / N plus the tilts of given coefficients, (..., dim)."""
+        """Return the gradients (..., dim) of ``potentials_at``, from the same arguments."""
         return self.force(x) / self.agents + linear + (quadratic @ x[..., None])[..., 0]

@@ -49,7 +49,7 @@ class Params(Options):
 
 
 def _model(params: Params) -> tuple[Any, Any]:
-    """Return the module of the chosen regression, and its options with a flat prior."""
+    """Return the module of the chosen regression, and its ``Params`` with a flat prior."""
     model_options = {"points": 100} if params.options is None else params.options
     for name in model_options:
         if name.startswith("prior"):
@@ -93,7 +93,7 @@ class InBall(TwoParameters):
     dim: int
 
     def initial(self, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
-        """Draw initial positions in the ball, (chains, agents, dim)."""
+        """Draw initial positions by ``starts``, of a shape (chains, agents, dim)."""
         points = self.dim if self.starts == "coordinates" else 1
         x = rng.standard_normal((points, *shape))
         x *= self.radius / np.linalg.norm(x, axis=-1, keepdims=True)

@@ -79,7 +79,7 @@ class Digits(OneDataSet):
         return tuple(p.reshape(*p.shape[:-1], *s) for p, s in zip(pieces, shapes, strict=True))
 
     def _forward(self, w: np.ndarray, images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the hidden units and the log probabilities, (..., images, units or classes)."""
+        """Return the hidden units, (..., images, units), and log probabilities of classes."""
         first, shift, second, bias = self._parts(w)
         units = images @ first
         units += shift
@@ -111,26 +111,29 @@ class Digits(OneDataSet):
         return np.concatenate(flat, axis=-1) * scale + self._decay * w
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        """Return the gradient of every f_i at x_i, (chains, agents, dim)."""
+        """Return the gradient of every f_i at x_i; both are (chains, agents, dim)."""
         return self._gradients(x, self.data.features, self._classes)
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the gradients of chosen agents, (chains, few, dim)."""
+        """Return the gradients of agents (by number, (chains, few)) at x (chains, few, dim)."""
         return self._gradients(x, self.data.features[agents], self._classes[agents])
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim)."""
+        """Return unbiased estimates of every gradient of f_i at x_i, both (chains, agents, dim).
+
+        rows: images of the mini-batches, (chains, agents, batch), numbered within each agent.
+        """
         images, labels = self.data.points_at(rows)
         scale = (self.counts / rows.shape[2])[:, None]
         return self._gradients(x, images, np.eye(CLASSES)[labels.astype(int)], scale)
 
     def potential(self, x: np.ndarray) -> np.ndarray:
-        """Return f_i(x_i), shape (chains, agents)."""
+        """Return f_i(x_i), (chains, agents), for x (chains, agents, dim)."""
         _, log = self._forward(x, self.data.features)
         return 0.5 * self._decay * (x**2).sum(axis=-1) - (log * self._classes).sum(axis=(-2, -1))
 
     def initial(self, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
-        """Draw weights from normal laws of variance 1 / fan-in, biases zero."""
+        """Draw starts of shape (chains, agents, dim): weights of variance 1 / fan-in, biases 0."""
         x = rng.standard_normal(shape)
         first, shift, second, bias = self._parts(x)
         first /= np.sqrt(PIXELS)
@@ -139,7 +142,7 @@ class Digits(OneDataSet):
         return x
 
     def predictive(self, x: np.ndarray) -> np.ndarray:
-        """Return class probabilities of the test images, (chains, agents, images, classes)."""
+        """Return class probabilities, (..., images, classes), at weights x (..., dim)."""
         return np.exp(self._forward(x, self._images)[1])
 
     def accuracy(self, x: np.ndarray) -> np.ndarray:

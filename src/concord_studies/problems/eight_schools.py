@@ -60,7 +60,7 @@ class Schools(TwoParameters, TableProblem):
     tables = np.array(EFFECTS), np.array(ERRORS) ** 2
 
     def potentials_at(self, x: np.ndarray, effects: np.ndarray, squares: np.ndarray) -> np.ndarray:
-        """Return the potentials at x (..., dim) of agents with the given table rows, (...)."""
+        """Return the potentials (...) at x (..., 2) of agents with these rows of ``tables``."""
         mu, log_tau = x[..., 0], x[..., 1]
         variance = squares + np.exp(2 * log_tau)
         likelihood = 0.5 * (np.log(variance) + (effects - mu) ** 2 / variance)
@@ -68,7 +68,7 @@ class Schools(TwoParameters, TableProblem):
         return likelihood + prior / self.agents
 
     def gradients_at(self, x: np.ndarray, effects: np.ndarray, squares: np.ndarray) -> np.ndarray:
-        """Return the gradients at x (..., dim) of agents with the given table rows, (..., dim)."""
+        """Return the gradients (..., 2) of ``potentials_at``, from the same arguments."""
         mu, log_tau = x[..., 0], x[..., 1]
         between = np.exp(2 * log_tau)
         variance = squares + between

@@ -122,11 +122,15 @@ class GammaPoisson(TableProblem):
         self.tables = exposures, data.features.sum(axis=1) + params.shape / self.agents
 
     def potentials_at(self, x: np.ndarray, exposures: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """Return the potentials at x (..., dim) of agents with the given table rows, (...)."""
+        """Return the agents' potentials (...) at x (..., dim), up to a constant.
+
+        exposures (..., 1), counts (..., dim): each agent's rows of ``tables``, the sums over its
+        points plus its share of the prior, b / N and a / N.
+        """
         return (exposures * np.exp(x) - counts * x).sum(axis=-1)
 
     def gradients_at(self, x: np.ndarray, exposures: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """Return the gradients at x (..., dim) of agents with the given table rows, (..., dim)."""
+        """Return the gradients (..., dim) of ``potentials_at``, from the same arguments."""
         return exposures * np.exp(x) - counts
 
     @cached_property
@@ -146,5 +150,5 @@ class GammaPoisson(TableProblem):
 def _draw(
     shapes: np.ndarray, exposure: np.ndarray, count: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return independent draws of the posterior, (count, dim)."""
+    """Return independent draws of the log rates' posterior, (count, dim), from gamma laws."""
     return np.log(rng.standard_gamma(shapes, (count, len(shapes))) / exposure)

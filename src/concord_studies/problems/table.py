@@ -53,7 +53,7 @@ def check(params: Params, agents: int) -> None:
 
 
 def _kind(params: Params) -> Any:
-    """Return the module of the chosen model."""
+    """Return the module of the built-in problem that ``model`` names."""
     return kinds.find("problems", params.model, "problem.model")
 
 

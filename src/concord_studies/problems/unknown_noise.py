@@ -136,14 +136,14 @@ class UnknownNoise(TableProblem):
         )
 
     def potentials_at(self, x: np.ndarray, *tables: np.ndarray) -> np.ndarray:
-        """Return the potentials at x (..., dim) of agents with the given table rows, (...)."""
+        """Return the potentials (...) at x (..., dim) of agents with these rows of ``tables``."""
         gram, cross, square, weight = tables
         beta, eta = x[..., :-1], x[..., -1]
         fitted = (gram @ beta[..., None])[..., 0] - 2 * cross
         return weight * eta + np.exp(-eta) / 2 * ((beta * fitted).sum(axis=-1) + square)
 
     def gradients_at(self, x: np.ndarray, *tables: np.ndarray) -> np.ndarray:
-        """Return the gradients at x (..., dim) of agents with the given table rows, (..., dim)."""
+        """Return the gradients (..., dim) of ``potentials_at``, from the same arguments."""
         gram, cross, square, weight = tables
         beta, precision = x[..., :-1], np.exp(-x[..., -1:])
         slopes = (gram @ beta[..., None])[..., 0] - cross

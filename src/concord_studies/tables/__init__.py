@@ -79,7 +79,7 @@ class Table:
 
 
 def _blank_repeats(rows: Sequence[Sequence[str]], labels: int) -> list[list[str]]:
-    """Return rows with "" for names, in the first columns, that the row above has too."""
+    """Return rows with "" for names, in the first ``labels`` columns, that repeat the row above."""
     blanked, above = [], [""] * labels
     for row in rows:
         names = list(row[:labels])

@@ -120,7 +120,7 @@ def _lay_out(
     over = [dims.index(name) for name in params.across if varies[dims.index(name)]]
 
     def cell_names(cell: Key, places: Sequence[int]) -> tuple[str, ...]:
-        """Return the names of a cell's row or column, of the dimensions at some places."""
+        """Return the readers' texts of those entries of a cell's key that are at some places."""
         return tuple(_reader_text(dims[place], cell[place], params.names) for place in places)
 
     table: dict[tuple[str, ...], dict[tuple[str, ...], str]] = {}
@@ -142,10 +142,10 @@ def _lay_out(
 
 
 def _join_network(groups: Mapping[Key, Numbers], agent: int, apart: bool) -> dict[Key, Numbers]:
-    """Return groups with the network's floors in those of all agents of its run.
+    """Return groups of numbers in which the network's metrics are with those of its run's agents.
 
-    Unless they are apart, its other metrics are in the group of the first agent. ``agent`` is its
-    place in a key.
+    Its floors are with every agent; its other metrics are with the first one, unless ``apart``.
+    groups: numbers by the keys of rows. agent: the place of the agent in a key.
     """
     joined = {key: dict(numbers) for key, numbers in groups.items()}
     for network in [key for key in groups if key[agent] == "network"]:
@@ -161,10 +161,10 @@ def _join_network(groups: Mapping[Key, Numbers], agent: int, apart: bool) -> dic
 
 
 def _join_agents(groups: Mapping[Key, Numbers], agent: int) -> dict[Key, Numbers]:
-    """Return groups with those of all numbered agents of a run joined into one.
+    """Return groups of numbers in which all numbered agents of a run are one, "agents".
 
-    Their value is the least, and the largest follows; nan if one is. ``agent`` is its place in a
-    key.
+    Its value is the least of theirs, followed by the largest; nan if one is. agent: the place of
+    the agent in a key.
     """
     joined: dict[Key, dict[str, list[list[Any]]]] = {}
     for key, numbers in groups.items():

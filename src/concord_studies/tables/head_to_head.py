@@ -20,7 +20,7 @@ from concord.options import Options
 from concord_studies import selection, words
 from concord_studies.intervals import percentile_interval
 from concord_studies.results import Measured
-from concord_studies.scores import of_sets, task_of
+from concord_studies.scores import read_scores, task_of
 from concord_studies.tables import Layout, Table, marks_divergence
 
 TIE = 1.05  # scores within this factor of each other
@@ -68,10 +68,10 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
 def scores_of_tasks(
     runs: Sequence[Measured], metric: str
 ) -> dict[str, dict[tuple[str, ...], np.ndarray]]:
-    """Return the scores on the data sets of every task, by entry and task."""
+    """Return the scores of the worst agent, (data sets,), {entry: {task: scores}}."""
     scores: dict[str, dict[tuple[str, ...], np.ndarray]] = {}
     for run in runs:
-        values = of_sets(run, metric, "worst")
+        values = read_scores(run, metric, "worst")
         tasks = scores.setdefault(str(selection.lookup(run.run, "entry")), {})
         if len(values) and not np.isnan(values).all():
             tasks[task_of(run, ["entry"])] = values
@@ -81,7 +81,7 @@ def scores_of_tasks(
 def log_ratios(
     scores: dict[str, dict[tuple[str, ...], np.ndarray]], one: str, other: str
 ) -> list[np.ndarray]:
-    """Return log(other's score / one's score) per data set, task by task; 0 where both are nan."""
+    """Return log(other's / one's score), (data sets,), of each task of both; 0 if undefined."""
     logs = []
     for task in scores[one]:
         if task in scores[other]:
@@ -93,14 +93,14 @@ def log_ratios(
 
 
 def count_wins(logs: Sequence[np.ndarray]) -> tuple[int, int, int]:
-    """Return the numbers of wins, ties and losses over all data sets of log ratios."""
+    """Return the numbers of wins, ties and losses, from ``log_ratios``, over all data sets."""
     joined = np.concatenate(logs) if logs else np.empty(0)
     won, lost = (joined > np.log(TIE)).sum(), (joined < -np.log(TIE)).sum()
     return int(won), int(len(joined) - won - lost), int(lost)
 
 
 def median_ratio(logs: Sequence[np.ndarray]) -> tuple[float, float, float]:
-    """Return the median ratio of scores with its interval over tasks."""
+    """Return the median ratio of scores, from ``log_ratios``, with its 95 % interval over tasks."""
     joined = np.concatenate(logs)
     middle = np.median(joined)
     drawn = np.random.default_rng(1).integers(0, len(logs), (REPLICATES, len(logs)))
@@ -111,6 +111,6 @@ def median_ratio(logs: Sequence[np.ndarray]) -> tuple[float, float, float]:
 
 
 def describe_ratio(logs: Sequence[np.ndarray], digits: int) -> str:
-    """Return the median ratio as text, with its interval over tasks where there are several."""
+    """Return ``median_ratio`` as text of some digits, with its interval if of several tasks."""
     ratio, lo, hi = (f"{value:.{digits}g}" for value in median_ratio(logs))
     return ratio if len(logs) == 1 else f"{ratio} [{lo}, {hi}]"

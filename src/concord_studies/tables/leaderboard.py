@@ -23,7 +23,7 @@ from concord.options import Options, Positive, Some
 from concord_studies import selection, words
 from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
-from concord_studies.scores import of_sets, task_of, why_no_scores
+from concord_studies.scores import read_scores, task_of, why_no_scores
 from concord_studies.tables import Layout, Table, marks_divergence
 from concord_studies.tables.head_to_head import TIE
 
@@ -91,7 +91,7 @@ def _rank(price: str, params: Params, runs: Sequence[Measured]) -> list[dict[str
         counts[name] = dict.fromkeys(STATES, 0)
     scores = []
     for cells in tasks.values():
-        values = {name: of_sets(run, f"b2_by_{price}", "worst") for name, run in cells.items()}
+        values = {name: read_scores(run, f"b2_by_{price}", "worst") for name, run in cells.items()}
         stated = [(run.run.get("arena") or {}).get("sets", 1) for run in cells.values()]
         sets = max(*map(len, values.values()), *stated)
         table = np.full((sets, len(counts)), np.nan)  # nan: no score
@@ -110,7 +110,9 @@ def _rank(price: str, params: Params, runs: Sequence[Measured]) -> list[dict[str
     ):
         cells_of = [cells[name] for cells in tasks.values() if name in cells]
         steps, end = (
-            np.concatenate([of_sets(cell, f"{what}_by_{price}", "network") for cell in cells_of])
+            np.concatenate(
+                [read_scores(cell, f"{what}_by_{price}", "network") for cell in cells_of]
+            )
             for what in ("steps", "end")
         )
         finite = column[~np.isnan(column)]
@@ -139,7 +141,7 @@ def _rank(price: str, params: Params, runs: Sequence[Measured]) -> list[dict[str
 
 
 def _average_ties(scores: np.ndarray) -> np.ndarray:
-    """Return mean ranks of scores over data sets; infinite scores tie, missing ones come last."""
+    """Return ranks, 1 the best, of scores (entries,) on a data set; infinity ties, nan is last."""
     logs = np.log(np.maximum(scores, 1e-300))
     # Infinite and missing scores stand far beyond all others, each among their own.
     logs = np.where(np.isnan(logs), 2e4, np.where(np.isinf(logs), 1e4, logs))
@@ -162,7 +164,7 @@ def _count_outcomes(
         counts[lacking or "not applicable"] += sets * len(params.targets)
         return
     for target in params.targets:
-        paid = of_sets(run, f"{price}_to_{target:g}", "worst")
+        paid = read_scores(run, f"{price}_to_{target:g}", "worst")
         solved = np.isfinite(paid) if len(paid) == sets else np.zeros(sets, dtype=bool)
         counts["solved"] += int(solved.sum())
         counts["diverged"] += int((~solved & ~np.isfinite(values)).sum())

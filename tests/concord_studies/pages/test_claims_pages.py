@@ -8,7 +8,7 @@ from concord_studies import words
 from concord_studies.claims import ledger
 from concord_studies.configuration.project import load_studies
 from concord_studies.pages import claims
-from concord_studies.pages.claims import claims_page, name_place
+from concord_studies.pages.claims import claims_page, name_source
 
 ROOT = Path(__file__).parents[3]
 ROW = {"paper": "p", "claim": "c", "verdict": "holds", "source": "print", "reading": "published"}
@@ -71,11 +71,11 @@ def test_a_claim_that_fails_in_one_case_says_in_which():
 def test_a_source_is_told_once():
     row = {**ROW, "where": "Abstract"}
     assert (
-        name_place({**row, "source": "print"})
-        == name_place({**row, "source": "abstract"})
+        name_source({**row, "source": "print"})
+        == name_source({**row, "source": "abstract"})
         == "Abstract"
     )
-    assert name_place({**row, "source": "recorded"}) == "Abstract (recorded)"
+    assert name_source({**row, "source": "recorded"}) == "Abstract (recorded)"
 
 
 def test_every_papers_page_says_once_what_could_not_be_seen():

@@ -66,7 +66,7 @@ def test_failing_and_open_claims_of_papers_say_why():
     _, studies = load_studies(ROOT / "config", checked=True)
     silent = [
         f"{one.first_row['paper']}.{one.first_row['claim']}"
-        for one in findings.sentences(committed)
+        for one in findings.group_by_sentence(committed)
         if one.part in ("fails", "open") and studies[one.first_row["paper"]].printed
         if not studies[one.first_row["paper"]].claims[one.first_row["claim"]].because
     ]
@@ -78,7 +78,7 @@ def test_the_page_of_papers_shows_the_committed_verdicts():
     text = (ROOT / "docs" / "nine-papers.md").read_text()
     committed = ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml")
     _, studies = load_studies(ROOT / "config", checked=True)
-    for one in findings.sentences(committed):
+    for one in findings.group_by_sentence(committed):
         paper = one.first_row["paper"]
         if f"<!-- findings of {paper} -->" in text and one.part != "neither":
             says = studies[paper].claims[one.first_row["claim"]].says

@@ -169,6 +169,7 @@ def _fill_in_committed(rows: Sequence[Row], committed: Sequence[Row]) -> list[Ro
     """Return a study's verdicts, with committed ones in place of those not judged."""
 
     def place(row: Row) -> tuple[str, ...]:
+        """Return what a row is about, by which rows are matched: claim, case and reading."""
         return row["claim"], row["case"], row["reading"]
 
     stated = {place(row): row for row in committed}
@@ -277,7 +278,7 @@ def _copy_documents(source: Path) -> dict[str, list[str]]:
 
 
 def _run_sphinx(source: Path, output: Path, doctrees: Path) -> None:
-    """Make HTML of a folder of documents; Sphinx's warnings are errors."""
+    """Make HTML of a folder of sources, with a ConcordError for any warning of Sphinx."""
     try:
         from sphinx.application import Sphinx  # of an extra
         from sphinx.errors import SphinxError

@@ -12,7 +12,7 @@ from docutils.utils.math.latex2mathml import tex2mathml
 
 
 def setup(app: Any) -> dict[str, Any]:
-    """Register what this module adds."""
+    """Register this module's changes to pages with Sphinx."""
     app.add_html_math_renderer("mathml", (_write_inline_math, None), (_write_display_math, None))
     app.connect("doctree-read", _link_pictures)
     app.connect("html-page-context", _add_aria_attributes, priority=900)  # after the theme's
@@ -20,7 +20,7 @@ def setup(app: Any) -> dict[str, Any]:
 
 
 def _link_pictures(app: Any, doctree: Any) -> None:
-    """Have a click on a picture open it: Sphinx links those that have a width."""
+    """Give pictures a width, so that Sphinx links each to its file."""
     for picture in doctree.findall(image):
         picture.setdefault("width", "100%")  # which the style takes as the most
 

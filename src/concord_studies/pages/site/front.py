@@ -9,7 +9,7 @@ from concord_studies.claims.ledger import Row, is_smoke
 from concord_studies.configuration.study import Study
 from concord_studies.markup import fence, fold, markdown
 from concord_studies.pages import claims as of_claims
-from concord_studies.pages.findings import format_sentence, sentences
+from concord_studies.pages.findings import format_sentence, group_by_sentence
 from concord_studies.provenance import describe
 
 LEAD = """Each agent of a network, say a hospital, keeps its data to itself and exchanges its
@@ -84,7 +84,7 @@ def _list_findings(
             raise ConcordError(
                 f"config.yaml: findings: there is no claim {short(name)}; {nearest(name, stated)}"
             )
-    judged = {f"{s.first_row['paper']}/{s.first_row['claim']}": s for s in sentences(rows)}
+    judged = {f"{s.first_row['paper']}/{s.first_row['claim']}": s for s in group_by_sentence(rows)}
     lines = []
     for name in [name for name in chosen if name in judged] or list(judged)[:5]:
         study = studies[judged[name].first_row["paper"]]

@@ -18,7 +18,7 @@ from concord_studies.markup import fence, fold, markdown, sentence
 from concord_studies.pages import captions
 from concord_studies.pages import claims as of_claims
 from concord_studies.pages.captions import Caption
-from concord_studies.pages.findings import sentences
+from concord_studies.pages.findings import group_by_sentence
 from concord_studies.pages.markdown import Section
 from concord_studies.provenance import read_provenance
 
@@ -83,12 +83,13 @@ def multiverse_page(study: Study, results: Path, text: str, pictures: Sequence[P
 
 
 def _made_with(table: Path) -> list[Path]:
-    """Return the files that were made with a table, [] where there is no table."""
+    """Return the files of the rule that made a table, [] where there is no table."""
     names = read_provenance(table)["sha256"] if table.exists() else ()
     return [table.parent / name for name in names]
 
 
 def _anchor(paper: Study, section: str, name: str) -> str:
+    """Return the anchor of a figure or table in the site, such as "paper-figures-fig1"."""
     return f"{paper.key}-{section}-{name}".replace("_", "-").lower()
 
 
@@ -136,7 +137,7 @@ def _show_output(
 
 
 def _heading(name: str, caption: Caption) -> str:
-    """Return "Fig 2: title" of what has a number in print, else its title."""
+    """Return a heading: "Fig 2: title" of ``fig2``, else the caption's title."""
     number = re.match(r"(fig|table)(S?\d+)(?![^_])", name)
     of = f"{number[1].capitalize()} {number[2]}: " if number else ""
     return of + markdown(caption["title"])
@@ -146,14 +147,14 @@ def _alternative_text(caption: Caption, rows: Sequence[Row]) -> str:
     """Return a picture's alternative text: title, first sentence, and a claim's finding."""
     texts = [
         f"{one.first_row['says']} {one.verdict}: {one.deciding_reading.deciding['number']}."
-        for one in sentences(rows)
+        for one in group_by_sentence(rows)
         if one.deciding_reading.deciding["number"]
     ]
     return " ".join([sentence(caption["title"]), captions.first_sentence(caption), *texts[:1]])
 
 
 def _picture(path: Path, results: Path, alt: str) -> list[str]:
-    """Return a picture of the results; one as wide as a page of print fills the column."""
+    """Return Markdown with a picture and its alternative text; a wide one fills the column."""
     width = re.search(r'<svg[^>]* width="([\d.]+)pt"', read_text(path))
     options = [f":alt: {json.dumps(alt, ensure_ascii=False)}"]
     options += [":class: wide"] * bool(width and float(width[1]) > WIDE)

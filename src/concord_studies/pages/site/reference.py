@@ -74,7 +74,7 @@ def _write_prose(text: str) -> str:
 
 
 def _option_row(option: Mapping[str, Any]) -> Sequence[str]:
-    """Return the row of an option."""
+    """Return the row of an option, {name, type, ...}, for the table of a kind's options."""
     default = option.get("default", "")
     text = "none" if default is None else str(default)
     means = _write_prose(option["means"])
@@ -82,7 +82,7 @@ def _option_row(option: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _study_page() -> list[str]:
-    """Return every key of a study's files, from their schema."""
+    """Return the lines of the page on every key of a study's files, from their schema."""
     schema = study_schema(execute=False)
     lines = [
         "# Keys of a study",
