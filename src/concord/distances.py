@@ -399,10 +399,11 @@ def _distance_of_law(
 
 
 def squared_bias(values: np.ndarray, means: Any, variances: Any) -> list[np.ndarray]:
-    """Return the squared bias of chains' means, and the ends of its interval.
+    """Return the squared bias of chains' means, and the lower and upper end of its 95 % interval.
 
     values: f = (x, x^2) of each chain, (chains, ..., 2 dim). means, variances: of f under the
-    posterior. The results have shape (...).
+    posterior. Each result is the largest over f of (mean over chains - posterior mean)^2 /
+    posterior variance, of shape (...).
     """
     mean, *ends = (part - means for part in mean_interval(values, values.shape[-1]))
     far = np.maximum(*np.square(ends))

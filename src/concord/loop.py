@@ -49,7 +49,7 @@ def run(
                 after = sampler.step(state, k, counted, network, rng)
                 check_state(after, sampler, x0.shape, state)
                 state = keep_asleep(network, state, after)
-                network.end(k, counted.settle(network.awake))
+                network.end(k, counted.close_count(network.awake))
             k += count or 1
             for callback in callbacks:
                 callback(k, state)

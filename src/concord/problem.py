@@ -212,11 +212,11 @@ class CountedProblem:
         counted, self.gradients = self.gradients, 0
         return counted
 
-    def settle(self, awake: np.ndarray | None) -> Any:
-        """Add the gradients of this iteration to ``total``, and return them.
+    def close_count(self, awake: np.ndarray | None) -> Any:
+        """Add the numbers of gradients of this iteration to ``total``, and return those numbers.
 
         awake: which agents are charged, a mask (chains, agents); None: all. The count starts again
-        at 0.
+        at 0. The numbers are 0, where no agent computed any, (agents,) or (chains, agents).
         """
         counted = self.take()
         if awake is not None:

@@ -141,7 +141,7 @@ class Candidate(NamedTuple):
 class Search:
     """The search for the best settings of samplers on one problem and network.
 
-    found: the Gaussian that fits the posterior. positions: the moments of an agent's start. masks:
+    fit: the Gaussian that fits the posterior. positions: the moments of an agent's start. masks:
     makes the stream of what happens on the network.
     """
 
@@ -269,7 +269,9 @@ class Search:
             for read in ("agents", "average"):
                 count = self._iterations(lattice.price, read) if read in self.reads else 0
                 for j in octaves if count >= 1 else ():
-                    yield self._price(lattice, j, read, [j], "chains", Score(np.inf, count, {}))
+                    yield self._make_candidate(
+                        lattice, j, read, [j], "chains", Score(np.inf, count, {})
+                    )
 
     def curve(self, candidate: Candidate, most: int) -> tuple[np.ndarray, np.ndarray]:
         """Return 40 iterations up to ``most``, and a setting's b2 at each, at the wished level."""
@@ -288,7 +290,7 @@ class Search:
             arguments = self.problem, self.network, self._masks()
             price = prices.price_per_iteration(one, *arguments)
             if self._iterations(price, "agents") < 1:
-                why = self._dear(price)
+                why = self._explain_unaffordable(price)
                 continue
             limit = np.inf
             with suppress(NoLaw):
@@ -301,8 +303,8 @@ class Search:
             raise ConcordError(why)
         return stable_lattices
 
-    def _dear(self, price: Mapping[str, float]) -> str:
-        """Return a sentence on the part of the budget that pays for no iteration."""
+    def _explain_unaffordable(self, price: Mapping[str, float]) -> str:
+        """Return a sentence on the part of the budget that is too small for one iteration."""
         budget = self.wish.budget
         name = max(budget, key=lambda name: price[name] / budget[name])
         return (
@@ -428,10 +430,13 @@ class Search:
         careful = not self._exact and self.wish.target is None
         score_at = {(place, j): score for score, place, j in _scores(lattices, read)}
 
-        def score_with_neighbors(place: int, j: float) -> float:
-            """Return the score at a place; of an approximate law the worst of it and around."""
-            neighbors = (score_at.get((place, j + side), 0.0) for side in (-1, 1) if careful)
-            return max(score_at[place, j], *neighbors, 0.0)
+        def score_with_neighbors(index: int, j: float) -> float:
+            """Return the score at place j of lattice ``index``.
+
+            Where the law is approximate it is the worst of j and of the places next to it.
+            """
+            neighbors = (score_at.get((index, j + side), 0.0) for side in (-1, 1) if careful)
+            return max(score_at[index, j], *neighbors, 0.0)
 
         place, j = min(score_at, key=lambda one: (score_with_neighbors(*one), one))
         lattice = lattices[place]
@@ -444,9 +449,9 @@ class Search:
                         break
                     places.append(i)
         b2 = {level: max(b2, self._floor) for level, b2 in score.b2.items()}
-        return self._price(lattice, j, read, places, how, score._replace(b2=b2))
+        return self._make_candidate(lattice, j, read, places, how, score._replace(b2=b2))
 
-    def _price(
+    def _make_candidate(
         self,
         lattice: Lattice,
         j: float,
@@ -455,7 +460,11 @@ class Search:
         how: str,
         score: Score,
     ) -> Candidate:
-        """Return a setting with score and price. near: lattice places at most twice as bad."""
+        """Return the setting at place j of a lattice with a read-out, its score and its price.
+
+        places: those around j whose score is at most twice as bad. how: ``Candidate.how``: exact,
+        approximate, screened, or chains.
+        """
         value, count, b2 = score
         paid = {name: count * each for name, each in self._paid(lattice.price, read).items()}
         tuned_range = lattice.step(max(places)), lattice.step(min(places))

@@ -52,7 +52,7 @@ from concord_arena.chains import Chains, has_posterior
 from concord_arena.laws import Laws
 from concord_arena.read_outs import bytes_of, read_out
 from concord_arena.scores import Levels
-from concord_arena.tuning import SETTINGS, WIDER, Setting, extend, refine, settings
+from concord_arena.tuning import SETTINGS, WIDER, Setting, extend, group_settings, refine
 from concord_studies.intervals import mean_over_chains
 from concord_studies.metrics import Row
 from concord_studies.metrics.privacy import sigma
@@ -150,7 +150,7 @@ def score(run: Run, task: Task) -> Scored:
         return Scored([_row_of_network(0, "applicable", 0.0)], {"not applicable": str(error)})
     cell = _Cell(run, task, *read)
     try:
-        groups = [cell.group(group_settings) for group_settings in cell.settings]
+        groups = [cell.group(settings) for settings in cell.settings]
     except NoLaw:
         why = "no exact law is known, and nothing is sampled"
         return Scored([_row_of_network(0, "applicable", -1.0)], {"not run": why})
@@ -184,7 +184,7 @@ class _Cell:
         self._where, self._last = f"{run.experiment}.arena", run.iterations
         self._first, arena = task.problems[0], run.arena
         self._read_bytes = bytes_of(vectors, self._first)
-        self.settings, self.limits = settings(
+        self.settings, self.limits = group_settings(
             run.sampler.params, arena, self._first, task.network, self._where
         )
         self._tunes = arena.tune is not None and arena.share is None

@@ -76,7 +76,7 @@ class Chains:
         for (name, problem), sampler in self._versions:
             try:
                 trace = self._sample(name, problem, sampler, iterations, strict=True)
-                by_version.append(_score(trace, problem))
+                by_version.append(_score_trace(trace, problem))
             except ChainDivergence:
                 by_version.append(dict.fromkeys(scores.LEVELS, np.full(len(iterations), np.inf)))
         return scores.stack(by_version)
@@ -95,7 +95,7 @@ class Chains:
         by_version, further = [], []
         for (name, problem), sampler in self._versions:
             trace = self._sample(name, problem, sampler, sorted({*iterations, *late}))
-            score, extra = _score(_thin(trace, iterations), problem), {}
+            score, extra = _score_trace(_thin(trace, iterations), problem), {}
             if has_posterior(problem):
                 extra["floor.b2"] = floor = self._draw_once("floors", trace.chains, name, problem)
                 score = {level: np.maximum(b2, floor[level]) for level, b2 in score.items()}
@@ -203,8 +203,12 @@ def _thin(trace: Trace, iterations: Sequence[int]) -> Trace:
     return replace(trace, variables=variables, draw=trace.draw[rows])
 
 
-def _score(trace: Trace, problem: Problem) -> Levels:
-    """Return b², or the log loss, of a trace by level. Infinite if a chain diverged."""
+def _score_trace(trace: Trace, problem: Problem) -> Levels:
+    """Return a trace's b², or its log loss where the problem has no posterior, by level.
+
+    A level is whose error it is: the worst agent's, the average's, and so on; each has an array
+    (iterations,), infinite if a chain diverged.
+    """
     lost = (trace["diverged_at"] >= 0).any()
     with np.errstate(all="ignore"):
         by_level = (

@@ -53,7 +53,7 @@ def scale_entries(
 ) -> tuple[list[Entry], list[tuple[str, str]]]:
     """Return the samplers to tune, in a problem's units, and reasons why others cannot be.
 
-    found: the Gaussian fit. names: the samplers that a caller chose; None: all. The unit is a
+    fit: the Gaussian fit. names: the samplers that a caller chose; None: all. The unit is a
     length s, a power of two, such that curvature times s^2 is about as in the arena.
     """
     arena = load_yaml(ARENA / "study.yaml")

@@ -103,8 +103,8 @@ def _count(
         for k in range(most):
             running.begin(k)
             state = keep_asleep(running, state, sampler.step(state, k, counted, running, rng))
-            running.end(k, counted.settle(running.awake))
-            totals = counted.total, running.copied_bytes, running.broadcasts
+            running.end(k, counted.close_count(running.awake))
+            totals = counted.total, running.unicast_bytes, running.broadcasts
             every = [np.broadcast_to(t, shape[:2]).sum(axis=-1) for t in totals]
             if k < STEPS:
                 patterns |= set(zip(*(np.array(every) - before).tolist(), strict=True))

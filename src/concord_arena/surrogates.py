@@ -63,7 +63,7 @@ class CoordinatewiseLaws:
                 center = problem.posterior.mean
                 slopes = (problem.gram @ center - problem.shift) - (level @ center)
                 even = QuadraticProblem(level, -slopes)
-                self._paths.append(_spectrum(samplers, even, network, coordinate_start))
+                self._paths.append(_laws_by_eigenvectors(samplers, even, network, coordinate_start))
                 continue
             every = [problem] * len(samplers)
             law = laws_of_versions(samplers, every, network, coordinate_start, most=np.inf)
@@ -121,15 +121,16 @@ class _Modes(DeterministicPath):
         )
 
 
-def _spectrum(
+def _laws_by_eigenvectors(
     samplers: Sequence[Any],
     problem: QuadraticProblem,
     network: Network,
     positions: Moments,
 ) -> Path:
-    """Return the laws of versions on agents of one curvature, of dimension one.
+    """Return the laws of versions of a sampler, one eigenvector of the network at a time.
 
-    ``NoLaw`` where the parts of an update have no eigenvectors in common.
+    problem: of dimension one, with the same curvature for all agents. positions: moments at the
+    start.     ``NoLaw`` where the parts of an update have no eigenvectors in common.
     """
     agents = problem.agents
 

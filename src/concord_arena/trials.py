@@ -134,8 +134,11 @@ class Trials(NamedTuple):
         """
         level, averages = self.search.wish.level, self.search.wish.averages
 
-        def score(row: Candidate, seed: int, best: bool) -> Candidate:
-            """Return a row with what chains of a seed measure as its score."""
+        def score_by_chains(row: Candidate, seed: int, best: bool) -> Candidate:
+            """Return a copy of a candidate whose score is measured on chains with this seed.
+
+            best: whether to measure b² even if the score is the error of averages.
+            """
             run = self._replace(seed=seed)
             b2 = {"worst": np.nan, "average": np.nan}  # of one level nothing is measured
             if best or not averages:
@@ -144,10 +147,13 @@ class Trials(NamedTuple):
                 b2["error"] = run.error(row)[0]
             return row._replace(b2=b2, score=b2["error" if averages else level])
 
-        rows = [score(row, self.seed + 1, False) for row in self.search.unscored_settings(entry)]
+        rows = [
+            score_by_chains(row, self.seed + 1, False)
+            for row in self.search.unscored_settings(entry)
+        ]
         finite = [row for row in rows if np.isfinite(row.score)]
         best = sorted(finite, key=lambda row: row.score)[:1]
-        return [score(row, self.seed + 2, True) for row in best]
+        return [score_by_chains(row, self.seed + 2, True) for row in best]
 
     @property
     def _posterior(self) -> Reference:

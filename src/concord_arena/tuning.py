@@ -92,16 +92,17 @@ def _mean_matrix(sampler: Any, problem: Any, network: Network) -> np.ndarray:
     return exact.restrict(reduce(exact.Affine.compose_with, bare))[0].matrix
 
 
-def settings(
+def group_settings(
     sampler: Sampler,
     arena: Arena,
     problem: Problem,
     network: Network,
     where: str,
 ) -> tuple[list[list[Setting]], list[float]]:
-    """Return a group of settings for each value of the second option, and each group's limit.
+    """Return settings of an entry's tuned options, grouped by the value of ``arena.second``.
 
-    The limit is infinite where it is not known.
+    Second result: of each group the largest stable value of ``arena.tune``, infinite where it is
+    not known. where: the entry's place in the file, for errors.
     """
     if arena.tune is None:
         return [[Setting({}, sampler)]], [float("nan")]

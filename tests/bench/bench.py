@@ -116,7 +116,7 @@ class Sampling:
         network, problem, k = self._network, self._problem, self._k
         network.begin(k)
         self._state = self._sampler.step(self._state, k, problem, network, self._rng)
-        network.end(k, problem.settle(network.awake))
+        network.end(k, problem.close_count(network.awake))
         self._k += 1
         self._recorder(self._k, self._state)
 

@@ -110,7 +110,7 @@ def test_a_step_returns_new_arrays_and_the_same_again(sampler, net, batches):
             assert read.shape == x0.shape
             for part, copied in zip(state, kept, strict=True):
                 np.testing.assert_array_equal(part, copied)
-        running.end(k, counted.settle(running.awake))
+        running.end(k, counted.close_count(running.awake))
     np.testing.assert_array_equal(x0, before)
 
 

@@ -147,7 +147,7 @@ def test_a_counted_problem_counts_what_is_asked():
     asked = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0]])
     np.testing.assert_array_equal(counted.gradients, asked)
     awake = np.array([[True, False, True, True]] * 3)
-    np.testing.assert_array_equal(counted.settle(awake), asked * awake)
+    np.testing.assert_array_equal(counted.close_count(awake), asked * awake)
     np.testing.assert_array_equal(counted.total, asked * awake)
     counted.full_gradient(x, np.array([True, False, True]))
     np.testing.assert_array_equal(counted.take(), [[1], [0], [1]])

@@ -107,7 +107,7 @@ def test_thirty_six_settings_from_the_largest_stable_step_downwards(study):
     assert not second.choice["gradients"]["least value tried"]
     run = study.run("tasks", "topology=ring+entry=sghmc")
     task = cells.build_task(run, Path())
-    groups, limits = tuning.settings(
+    groups, limits = tuning.group_settings(
         run.sampler.params, run.arena, task.problems[0], task.network, ""
     )
     for group, top in zip(groups, limits, strict=True):

@@ -146,7 +146,7 @@ class _Langevin:
         if matrix is not None:
             network.add_rounds(count, count * x.shape[-1] * x.itemsize)
         problem.pay(count)
-        problem.settle(None)
+        problem.close_count(None)
         return Positions(spare if count % 2 else x), count
 
 
@@ -202,5 +202,5 @@ class _Gossip:
             network.add_sent(triggers * graph.degrees, triggers, dim * 8)
         problem.pay(active)
         network.active = active
-        network.end(k, problem.settle(None))
+        network.end(k, problem.close_count(None))
         return state._replace(x=x, sent=sent), count

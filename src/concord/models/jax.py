@@ -68,8 +68,8 @@ class CompiledModel(Model):
 
             return _minimize_by_newton(goal, x)
 
-        def everywhere(function: Any, arrays: int, *by_agent: Array) -> Any:
-            """Return a function, compiled over chains and agents, of one chain and agent.
+        def vectorize(function: Any, arrays: int, *by_agent: Array) -> Any:
+            """Return a function of one chain and agent, mapped over all of them and compiled.
 
             arrays: how many of its arguments differ by chain. by_agent: arguments that differ by
             agent alone.
@@ -78,8 +78,8 @@ class CompiledModel(Model):
             mapped = jax.jit(lambda *x: jax.vmap(jax.vmap(function), in_axes=axes)(*x, *by_agent))
             return lambda *x: np.asarray(mapped(*x))
 
-        self._products = everywhere(product, 2, index, weights)
-        self._batches = everywhere(batch, 2, index, counts)
+        self._products = vectorize(product, 2, index, weights)
+        self._batches = vectorize(batch, 2, index, counts)
         self._forward = jax.jit(jax.vmap(split.constrain))
         agents_own = jax.vmap(minimum, in_axes=(0, 0, 0, 0, 0, None, None))
         chains_own = jax.vmap(agents_own, in_axes=(0, 0, *(None,) * 5))
@@ -88,9 +88,9 @@ class CompiledModel(Model):
         super().__init__(
             counts.astype(int),
             split.start,
-            everywhere(value, 1, index, weights),
-            everywhere(jax.grad(value), 1, index, weights),
-            everywhere(prior, 1, index),
+            vectorize(value, 1, index, weights),
+            vectorize(jax.grad(value), 1, index, weights),
+            vectorize(prior, 1, index),
             lambda x: np.array([float(split.joint(point)) for point in x]),
             coordinates=coordinates,
             reference=reference,

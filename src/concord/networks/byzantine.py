@@ -74,7 +74,8 @@ class TrimmedMean(Kind, tag="trimmed_mean"):
     def replace(self, received: np.ndarray, fallback: np.ndarray) -> np.ndarray:
         """Replace the t largest and t smallest of d vectors by the receiver's own, by coordinate.
 
-        heard, and the result: (receivers, d, chains, dim). own: (receivers, 1, chains, dim).
+        received, and the result: (receivers, d, chains, dim). fallback: the receiver's own vector,
+        (receivers, 1, chains, dim).
         """
         rank = received.argsort(axis=1, kind="stable").argsort(axis=1)
         inside = (rank >= self.trim) & (rank < received.shape[1] - self.trim)
@@ -85,9 +86,9 @@ class Median(Kind, tag="median"):
     """A mixture with the median of what an agent hears, coordinate by coordinate."""
 
     def replace(self, received: np.ndarray, fallback: np.ndarray) -> np.ndarray:
-        """Replace each of d vectors by their median, coordinate by coordinate.
+        """Replace each of the d vectors that an agent receives by their median, by coordinate.
 
-        heard, and the result: (receivers, d, chains, dim). own: unused.
+        received, and the result: (receivers, d, chains, dim). fallback: unused.
         """
         return np.broadcast_to(np.median(received, axis=1, keepdims=True), received.shape)
 

@@ -214,7 +214,7 @@ class Channels:
     def _weigh(self, matrix: Matrix, x: np.ndarray, received: np.ndarray) -> np.ndarray:
         r"""Return :math:`\sum_j W_{ij} x_j` of an agent's own x and the vectors that it hears.
 
-        x: (chains, agents, dim). heard: (ways, chains, dim).
+        x: (chains, agents, dim). received: (ways, chains, dim).
         """
         graph, options = self._graph, self._conditions
         if options.robust is not None:

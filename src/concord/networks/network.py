@@ -230,8 +230,11 @@ class Network(Summarized):
         return self._broadcasts + self._rounds * self._once
 
     @property
-    def copied_bytes(self) -> np.ndarray:
-        """Return the bytes of the ``unicasts``, (agents,) or (chains, agents)."""
+    def unicast_bytes(self) -> np.ndarray:
+        """Return the bytes of all ``unicasts`` since the start, that each agent has sent.
+
+        Shape (agents,), or (chains, agents) where chains differ.
+        """
         total: np.ndarray = self._bytes + self._round_bytes * self._copies
         return total
 

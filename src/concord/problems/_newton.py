@@ -120,7 +120,7 @@ def _take_newton_steps(
     for _ in range(steps):
         if np.count_nonzero(active) <= few:
             break
-        move = _direction(data, shares, curvature, gradient)
+        move = _newton_directions(data, shares, curvature, gradient)
         length = active.astype(float)
         price += 2 * x.shape[2] + 1  # a direction, and the first point tried along it
         spent[active] = price
@@ -140,10 +140,14 @@ def _take_newton_steps(
     return x, spent + again, active
 
 
-def _direction(
+def _newton_directions(
     data: SignedFeatures, shares: np.ndarray, curvature: np.ndarray, gradient: np.ndarray
 ) -> np.ndarray:
-    """Return Newton directions H^-1 g, of Hessians H and gradients g, both of all problems."""
+    """Return the Newton directions H^-1 g of A agents with m problems each, (A, m, dim).
+
+    H is the sum over points of s (1 - s) a a^T, plus c I. shares: s = sigmoid(z) of each point,
+    (A, m, points). curvature: c, (A,). gradient: g, (A, m, dim).
+    """
     dim = data.signed.shape[-1]
     hessian = np.matmul(shares * (1 - shares), data.products).reshape(*gradient.shape, dim)
     diagonal = hessian[..., range(dim), range(dim)]

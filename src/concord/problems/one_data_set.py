@@ -33,7 +33,11 @@ class OneDataSet(Summarized):
 
 
 class TwoParameters:
-    """A mixin of problems of two parameters whose potentials add up to minus the log posterior."""
+    """A mixin that gives a problem of two parameters its log posterior, from agents' potentials.
+
+    potential: takes (chains, agents, 2), returns (chains, agents); its sum over agents is minus the
+    log posterior, up to a constant.
+    """
 
     agents: int
     potential: Callable[[np.ndarray], np.ndarray]

@@ -170,7 +170,7 @@ def test_a_pair_hears_how_far_it_is_apart_or_nothing():
     counted = np.zeros((200, 5))
     counted[np.arange(200)[:, None], pairs] = 1
     assert (lossless.unicasts == counted).all() and (lossless.broadcasts == counted).all()
-    np.testing.assert_array_equal(lossless.copied_bytes, 24 * counted)
+    np.testing.assert_array_equal(lossless.unicast_bytes, 24 * counted)
     net = started(network(WHEEL, loss=loss(0.5)), normal(200, 5, 3))
     net.begin(0)
     found, ways = net.difference(pairs, x), ways_of(WHEEL)
@@ -188,11 +188,11 @@ def test_a_server_averages():
     expected = sum(x[:, i] for i in range(4)) / 4
     np.testing.assert_allclose(net.average(x)[:, 0], expected, rtol=0, atol=EXACT)
     assert net.unicasts.tolist() == net.broadcasts.tolist() == [2] * 4  # up and down
-    np.testing.assert_array_equal(net.copied_bytes, 2 * 16.0)
+    np.testing.assert_array_equal(net.unicast_bytes, 2 * 16.0)
     senders = np.array([[True, False, False, True]] * 3)
     net.average(x, senders=senders, size=5)
     assert (net.unicasts == 2 + 2 * senders).all()
-    np.testing.assert_array_equal(net.copied_bytes, 2 * 16.0 + 2 * 5 * senders)
+    np.testing.assert_array_equal(net.unicast_bytes, 2 * 16.0 + 2 * 5 * senders)
 
 
 def test_all_that_is_said_is_counted():
@@ -204,7 +204,7 @@ def test_all_that_is_said_is_counted():
         net.begin(0)
         say(net)
         return [np.broadcast_to(part, (2, 5)).tolist() for part in
-                (net.unicasts, net.broadcasts, net.copied_bytes)]  # fmt: skip
+                (net.unicasts, net.broadcasts, net.unicast_bytes)]  # fmt: skip
 
     def each(unicasts, broadcasts, size):
         unicasts, broadcasts = (np.broadcast_to(part, (2, 5)) for part in (unicasts, broadcasts))

@@ -168,7 +168,7 @@ def test_what_a_step_takes(sampler, center, broadcasts, gradients):
     np.testing.assert_array_equal(found.gradients, [3 * gradients] * 4)
     compressed = isinstance(sampler, CHOCOSGLD)
     size = 8 + 4 if compressed else 16  # a number and a seed, or two numbers
-    np.testing.assert_array_equal(count.copied_bytes, count.unicasts * size)
+    np.testing.assert_array_equal(count.unicast_bytes, count.unicasts * size)
 
 
 def test_a_thousand_agents_need_no_dense_matrix():

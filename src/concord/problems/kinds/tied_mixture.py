@@ -173,7 +173,10 @@ def from_arrays(
 
 
 class TiedMixture(TwoParameters, OneDataSet):
-    r"""The posterior of two tied means, with points split over agents.
+    r"""The posterior of the means of a mixture of two normals, with points split over agents.
+
+    x_j ~ N(theta_1, s) / 2 + N(m, s) / 2, where s is the variance and m = theta_1 + theta_2, or
+    theta_2 if ``second_mean`` says so.
 
     With :math:`t_j = \tanh(w (x_j - q) / 2)`, where :math:`w = (m - \theta_1) / s` and :math:`q =
     (\theta_1 + m) / 2`, point j is of the second component with the probability :math:`(1 + t_j) /
