@@ -215,7 +215,7 @@ def measure(path: Path, parts: Sequence[Path], output: Path, resources: Path) ->
     """Write the table of metrics of the runs of a runs.yaml, with its provenance.
 
     parts: files of draws, or of scores, that hold all runs in their order; none: the runs are
-    sampled here.
+    sampled here. resources: the folder of data that problems read.
     A ConcordError that names the run that fails, or what the parts lack.
     """
     planned = digest(read_text(path))

@@ -325,7 +325,7 @@ class Plan:
 
         @cache
         def files() -> list[str]:
-            """Return the files of complete outputs, after a line for each remedy of others."""
+            """Return the files of outputs that can be made; print why others are left out."""
             complete, left_out = [], dict[str, list[str]]()
             for file, runs in self.outputs(keys).items():
                 if remedy := next(filter(None, map(self._remedy, runs)), None):

@@ -28,9 +28,10 @@ MOST_RUNS = 10_000
 
 
 class Layer(NamedTuple):
-    """Nested keys that one place of a study's files sets of a run.
+    """Settings of a run that one place of a study's files makes, as nested keys and values.
 
-    place: file and key. below: the run's key whose value stands there; "": the place holds keys.
+    place: file and key, such as "study.yaml: defaults". below: the key of the run to which what is
+    written there belongs, such as "sampler"; "": it is a mapping of the run's keys.
     """
 
     place: str

@@ -117,7 +117,9 @@ def _read_line(line: Line, params: Params) -> Line:
         line,
         estimate=estimate,
         **{layer: series for layer, series in companions.items() if params.has(layer)},
-        diverged=diverged if params.x.has_iterations else None,  # else there is no place for it
+        diverged=diverged
+        if params.x.can_place_divergence
+        else None,  # else there is no place for it
         diverged_at=float(at),
         span=(0.0, 1.0) if params.x.counts == _axes.SHARE else (float(start), float(stop)),
     )

@@ -139,7 +139,7 @@ class X(Options):
     label: Annotated[str | None, "text below the axis; none: what x counts"] = None
 
     @property
-    def has_iterations(self) -> bool:
+    def can_place_divergence(self) -> bool:
         """Whether the axis counts iterations or a price, so that a divergence has a place on it."""
         return not self.over and (self.counts == _axes.ITERATION or self.counts in metrics.prices())
 
@@ -261,7 +261,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         if panel.params.y.label and panel.params.y is not y:
             ax.set_ylabel(panel.params.y.label)
     _add_legends(params, [panel for panel, _ in shown], drawn)
-    if not params.x.has_iterations:  # no cross marks them
+    if not params.x.can_place_divergence:  # no cross marks them
         style.name_diverged(drawn.figure, params, runs)
     return drawn.figure
 

@@ -36,9 +36,10 @@ QUANTILES = 4000
 
 
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield law_half_w1_<d> for each parameter and their mean law_half_w1; both laws are exact.
+    """Yield the W1 distance of a power of the posterior from the posterior, both by quadrature.
 
-    Of mini-batches that are not scaled up the same as law_tempered_w1, and the power, law_power.
+    law_half_w1_<d>: of parameter d, with the power 1/2; law_half_w1: their mean. Where mini-batches
+    are not scaled up the power is theirs, law_power, and the names are law_tempered_w1.
     """
     problem, exact = m.problem, require_grid(m.problem, "tempered_distance")
     if not hasattr(problem, "log_posterior"):

@@ -58,7 +58,10 @@ class HeterogeneousProblem(TableProblem):
         self.tables = draw_tilts(agents, Gaussian(law.mean, law.cov), options, rng)
 
     def potentials_at(self, x: np.ndarray, linear: np.ndarray, quadratic: np.ndarray) -> np.ndarray:
-        """Return f(x)/N plus tilts, (...); x, linear: (..., dim); quadratic: (..., dim, dim)."""
+        """Return f(x)/N + b'x + x'Ax/2, (...): an agent's share of f, tilted.
+
+        x: (..., dim). linear: b, (..., dim). quadratic: A, symmetric, (..., dim, dim).
+        """
         slope = linear + 0.5 * (quadratic @ x[..., None])[..., 0]
         return self.energy(x) / self.agents + (x * slope).sum(axis=-1)
 
