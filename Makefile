@@ -108,9 +108,9 @@ lint: $(READY) ## style of code and workflow, spelling, the conventions of scien
 	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/snakemake --lint
 
-types: $(READY) ## static types of src/ and of the papers' plug-ins
+types: $(READY) ## static types of src/ and of the studies' plug-ins
 	$(BIN)/mypy
-	for paper in config/papers/*/plugins/..; do (cd $$paper && MYPYPATH="$(CURDIR)/src:." \
+	for study in config/*/*/plugins/..; do (cd $$study && MYPYPATH="$(CURDIR)/src:." \
 		$(abspath $(BIN))/mypy --config-file $(CURDIR)/pyproject.toml --namespace-packages \
 		--cache-dir $(CURDIR)/.mypy_cache --explicit-package-bases plugins) || exit 1; done
 

@@ -63,7 +63,8 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 def _read_cases(run: Measured, name: str) -> dict[Any, float]:
     """Return a metric's values by case, name and agent."""
     table = run.metrics[run.metrics["metric"].str.startswith(f"{name}.")]
+    columns = (table[column] for column in ("iteration", "metric", "agent", "value"))
     return {
-        (int(row.iteration), row.metric.partition(".")[2], row.agent): row.value
-        for row in table.itertuples()
+        (int(iteration), metric.partition(".")[2], agent): value
+        for iteration, metric, agent, value in zip(*columns, strict=True)
     }

@@ -18,7 +18,7 @@ score of chains below ``RESOLUTION`` counts as that much.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -101,7 +101,8 @@ def _exact_case(m: Measurement, case: int) -> Iterator[Number]:
     problem = _build_problem("gaussian", options, m, case)
     single = m.iterations == 1
     clocked = m.network.conditions is not None and m.network.conditions.keeps_time
-    every = TIMES if clocked else BUDGETS if lossless else BUDGETS[:2]
+    every: Sequence[Mapping[str, float]] = BUDGETS if lossless else BUDGETS[:2]
+    every = TIMES if clocked else every
     budgets = every[:1] if single else every
     names = FEW if single else None
     least = _search_randomly(m, problem, budgets, names, case)
@@ -143,8 +144,8 @@ def _search_randomly(
             leads.sort(key=lambda lead: lead[:2])
             for _, place, by in leads[:FINER]:
                 chosen.setdefault(place, set()).add(by)
-        for place, by in chosen.items():
-            searches[place].draw_near_minima(by, rng)
+        for place, leading in chosen.items():
+            searches[place].draw_near_minima(leading, rng)
     every = [(of, b2.min()) for drawn in searches for (of, _), b2 in drawn.b2.items()]
     return [float(min(b2 for of, b2 in every if of == place)) for place in range(len(budgets))]
 
@@ -208,7 +209,7 @@ class RandomSettings:
             b2 = np.concatenate([[np.inf], self.b2[one], [np.inf]])
             places = np.flatnonzero((b2[1:-1] <= b2[:-2]) & (b2[1:-1] <= b2[2:]))
             last = len(self.octaves) - 1
-            for j in sorted(places, key=lambda j: self.b2[one][j])[:3]:
+            for j in sorted(places.tolist(), key=lambda j: self.b2[one][j])[:3]:
                 ends = self.octaves[max(j - 1, 0)], self.octaves[min(j + 1, last)]
                 octaves_near += rng.uniform(*ends, DRAWS_NEAR).tolist()
         self._draw(np.array(octaves_near))
@@ -283,6 +284,7 @@ def _build_problem(kind: str, options: Any, m: Measurement, case: int) -> Proble
 def _build_search(m: Measurement, problem: Problem, gaussian: Any, budget: Any) -> Search:
     """Return what the search of ``recommend`` for a problem and a budget starts from."""
     positions = m.initial.moments(problem.dim)
+    assert positions is not None
     asked = problem, m.network, positions, gaussian, Wish(budget, by="b2")
     return Search(*asked, lambda: m.stream("network"))
 

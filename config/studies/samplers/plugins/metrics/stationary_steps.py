@@ -20,7 +20,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     The column iteration holds the step in percent of the largest stable one, and
     by_step.step_size, of the network, the step itself.
     """
-    most = stable_step.largest(m)
+    most = stable_step.largest_stable_value(m)
     if not np.isfinite(most):
         raise unmet_need("stationary_steps", "a sampler that is stable for some steps, not for all")
     last = max(m.iterations - 1, 0)
