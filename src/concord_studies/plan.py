@@ -266,7 +266,7 @@ class Plan:
         return self._multiverse_table(self.study(wildcards).key)
 
     def _multiverse_table(self, key: str) -> list[str]:
-        """Return what ``find_multiverse_table`` does, of a study's key."""
+        """Return [a study's table of verdicts over universes], or [] if it is not used."""
         table = self.place / key / "multiverse.csv"
         if not self.config["multiverse"]:
             try:
