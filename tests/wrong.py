@@ -105,7 +105,31 @@ class Accepts(Sampler):
 NUMBER = PLAIN.replace("Annotated[Schedule,", "Annotated[float,").replace(
     "step_size(k)", "step_size"
 )
+MIX = 'network.mix("metropolis", x, plus=noise - eta * grad)'
+ALONE = "x + noise - eta * grad"
+# Steps that look at the number of their iteration.
+LOOKS = {
+    "averages after every 4th step": (MIX, f'network.mix("metropolis", {ALONE}) if (k + 1) % 4 == 0 else {ALONE}'),
+    "averages at multiples of 7": (MIX, f'network.mix("metropolis", {ALONE}) if k and k % 7 == 0 else {ALONE}'),
+    "does not average for a while": (MIX, f"{ALONE} if 5 <= k < 1000 else {MIX}"),
+    "another step from 300 on": ("self.step_size(k)", "self.step_size(k) * (1 if k < 300 else 0.5)"),
+    "steps in turns": ("self.step_size(k)", "self.step_size(k) * [1, 0.5, 0.2][k % 3]"),
+}  # fmt: skip
 RIGHT = {"plain": PLAIN, "momentum": MOMENTUM, "accepts": ACCEPTS, "number": NUMBER}
+RIGHT |= {name: PLAIN.replace(*texts) for name, texts in LOOKS.items()}
+FIRST_ORDER = MOMENTUM.replace("4 * eta", "2 * eta").replace(
+    "v = (1 - 2 * eta) * v - eta * grad + noise", "move = noise - eta * grad"
+)
+RIGHT["an anchor, renewed"] = (
+    FIRST_ORDER.replace("np.zeros_like(x0)", "x0")
+    .replace("problem.gradient(x)", "problem.gradient(v)")
+    .replace("plus=eta * v), v)", "plus=move), x if k % 6 == 5 else v)")
+)
+RIGHT["a count in its state"] = (
+    FIRST_ORDER.replace("np.zeros_like(x0)", "np.ones(())")
+    .replace("self.step_size(k)", "self.step_size(k) / np.sqrt(state.v)")
+    .replace("plus=eta * v), v)", "plus=move), np.minimum(v + 1, 4))")
+)
 
 NOISE = "rng.standard_normal(x.shape)"
 GRAD = "grad = problem.gradient(x)\n"
@@ -119,7 +143,6 @@ GENERATOR = "draws_from_its_generator_alone"
 INPUTS = "leaves_its_inputs_as_they_are"
 SIZES = "takes_any_number_of_chains_and_dimensions"
 REFUSALS = "refuses_in_one_sentence_what_it_cannot_sample"
-MIX = 'network.mix("metropolis", x, plus=noise - eta * grad)'
 WRONG: dict[str, tuple[str, ...]] = {
     # How much noise.
     "noise without the factor 2": (POSTERIOR, "plain", "np.sqrt(2 * eta)", "np.sqrt(eta)"),

@@ -6,7 +6,7 @@ import numpy as np
 from msgspec import structs
 
 from concord.laws import exact
-from concord.laws.law import update_of
+from concord.laws.law import compose_cycle, update_of
 from concord.laws.read_off import NoLaw
 from concord.minibatches import Batches
 from concord.networks.network import Network
@@ -39,11 +39,20 @@ def diverges(
 ) -> bool:
     """Return whether the law of an affine sampler diverges with its steps of iteration k.
 
-    So it is where the spectral radius of the update, without conserved quantities, exceeds 1.
-    Raises ``NoLaw`` if the sampler is not affine on the problem.
+    So it is where the spectral radius of the update, without conserved quantities, exceeds 1; of
+    updates that repeat, that of the composition of one cycle. Raises ``NoLaw`` if the sampler is
+    not affine on the problem.
     """
-    update = exact.restrict(update_of(sampler, problem, network, batches).at(k))[0]
-    return exact.spectral_radius(update.matrix) > 1
+    return exact.spectral_radius(_matrix_of(sampler, problem, network, batches, k)) > 1
+
+
+def _matrix_of(
+    sampler: Sampler, problem: Problem, network: Network, batches: Batches | None, k: int
+) -> np.ndarray:
+    """Return the matrix of a cycle of updates, with the steps of iteration k, as they settle."""
+    constant = structs.replace(sampler, **constant_steps(sampler, k))
+    update = compose_cycle(update_of(constant, problem, network, batches), k)[0]
+    return exact.restrict(update)[0].matrix
 
 
 def largest_stable_step(
@@ -67,7 +76,6 @@ def largest_stable_step(
 
     def matrix_for(value: float) -> np.ndarray:
         """Return the matrix of the update in iteration k with a value of the step."""
-        update = update_of(with_step(sampler, name, value, k), problem, network, batches)
-        return exact.restrict(update.at(k))[0].matrix
+        return _matrix_of(with_step(sampler, name, value, k), problem, network, batches, k)
 
     return exact.stable_limit(matrix_for, steps[name].initial, PRECISION)

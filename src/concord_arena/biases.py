@@ -13,7 +13,7 @@ import pandas
 from concord import kinds
 from concord.errors import ConcordError, short
 from concord.laws import exact
-from concord.laws.law import update_of
+from concord.laws.law import compose_cycle, update_of
 from concord.laws.read_off import NoLaw
 from concord.minibatches import Batches
 from concord.networks.construction import network as network_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from concord.networks.network import Network
 
-SETTLED = 4096  # an iteration by which the update of a sampler without schedules is the same
+SETTLED = 4096  # an iteration whose step stands for all where none is known to repeat
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,10 @@ def _stationary_bias(
         return noise
 
     start = exact.initial_moments(agents, dim, (0.0, 1.0), update.start)
-    law = exact.limit(update.at(SETTLED), *start, None if size is None else error_covariances)
+    step, count = compose_cycle(update, SETTLED)
+    if size is not None and count > 1:
+        raise NoLaw("steps differ, and laws of several have no limit of mini-batches; use None")
+    law = exact.limit(step, *start, None if size is None else error_covariances)
     names = ("w2", "mean_error", "covariance_error", "b2", "w2_average", "b2_average")
     if law is None:
         return dict.fromkeys(names, np.inf)

@@ -16,8 +16,8 @@ import numpy as np
 
 from concord.laws import exact
 from concord.laws.exact import Affine, Marginals, Moments
-from concord.laws.law import laws_of_versions, update_of
-from concord.laws.paths import DeterministicPath, Path, find_cycle
+from concord.laws.law import find_joint_cycle, laws_of_versions, update_of
+from concord.laws.paths import DeterministicPath, Path
 from concord.laws.read_off import NoLaw
 from concord.networks.network import Network
 from concord.problems.gaussian_fit import Fit
@@ -142,7 +142,7 @@ def _laws_by_eigenvectors(
     if not network.is_lossless:
         raise no_law("here not every vector arrives")
     updates = [update_of(sampler, problem, network) for sampler in samplers]
-    cycle = find_cycle(updates[0])
+    cycle = find_joint_cycle(updates)
     if cycle is None or cycle[0]:
         raise no_law("its updates do not repeat from the first one on")
     first = updates[0].at(0).matrix[:agents, :agents]

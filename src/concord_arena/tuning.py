@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from concord.errors import ConcordError, nearest
-from concord.laws import exact, paths
+from concord.laws import exact
+from concord.laws.law import compose_cycle
 from concord.laws.read_off import NoLaw, StepReader
 from concord.networks.network import Network
 from concord.options import build, plain
@@ -79,17 +80,15 @@ def find_limit(sampler: Sampler, tune: str, problem: Problem, network: Network) 
 def _mean_matrix(sampler: Any, problem: Any, network: Network) -> np.ndarray:
     """Return the matrix whose spectral radius decides whether the mean settles.
 
-    It is that of the composition over one period, without conserved quantities; where steps are
+    It is that of the composition over one cycle, without conserved quantities; where steps are
     chosen at random, the mean over choices. Raises ``NoLaw`` where the update is not known.
     """
     reader = StepReader(sampler, problem, network)
-    if reader.chooses:
-        return reader.read_step(1).choices.lead  # the first may differ: references are taken
-    update = reader.update()
-    begin, period = paths.find_cycle(update) or (0, 1)
-    steps = [update.at(begin + k) for k in range(period)]
-    bare = [exact.Affine(step.matrix, step.offset, step.noise) for step in steps]
-    return exact.restrict(reduce(exact.Affine.compose_with, bare))[0].matrix
+    if not reader.chooses:
+        return exact.restrict(compose_cycle(reader.update(), 0)[0])[0].matrix
+    begin, period = reader.cycle or (1, 1)  # the first may differ: references are taken
+    leads = (reader.read_step(k).choices.lead for k in range(begin, begin + period))
+    return reduce(lambda whole, lead: lead @ whole, leads)
 
 
 def group_settings(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import by_hand
+import wrong
 from concord.errors import ConcordError
 from concord.laws.intervals import mean_interval
 from concord.laws.law import laws_of_versions
@@ -193,6 +194,16 @@ def test_a_sampler_of_ones_own_finds_its_row(study, capsys):
     assert "DE-SGLD, average last against DE-SGLD" in said
     assert "\nring " in said and "de_sgld" not in said
     assert "(median over all data sets)" in said and "interval" not in said  # of one task
+
+
+def test_a_sampler_that_averages_now_and_then_wins_where_bytes_are_paid(study):
+    """The law of its whole cycle is scored, in the place of that of a step without averaging."""
+    mine = study.path / "plugins" / "samplers" / "mine.py"
+    text = wrong.RIGHT["averages after every 4th step"]
+    mine.write_text(text.replace("class Plain", "class Mine"), encoding="utf-8")
+    found = compete.compare("mine", "de_sgld", tasks=["ring"], experiment="tasks", study=study)
+    b2 = found.table.set_index(["price", "sampler"]).b2
+    assert b2["bytes", "mine"] < 0.5 * b2["bytes", "de_sgld"]
 
 
 def test_a_median_ratio_has_an_interval_over_tasks_where_there_are_several():

@@ -21,6 +21,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from concord.errors import FINITE_RANGE
+from concord.laws.iterations import Cycle
 from concord.summary import Summarized
 
 # Mean and covariance, (..., S) and (..., S, S).
@@ -208,11 +209,14 @@ class Update:
     start: how the state starts from the positions; None: the state is the positions.
     loss_effect: function that returns the ``LossEffect`` of iteration k; None where every vector
     arrives.
+    find_cycle: function that returns from which iteration on updates repeat, and after how many;
+    None where that is not known, or never.
     """
 
     at: Callable[[int], Affine]
     start: Start | None = None
     loss_effect: Callable[[int], LossEffect] | None = None
+    find_cycle: Callable[[], Cycle | None] = lambda: None
 
 
 def block_diagonal(blocks: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from concord.laws import exact, paths
 from concord.laws.arrivals import Losses, build_moves
 from concord.laws.exact import Moments
+from concord.laws.iterations import ALWAYS, Cycle, find_cycle, join_cycles
 from concord.laws.read_off import NoLaw, StepReader
 from concord.minibatches import Batches
 from concord.networks.moments import mask_moments
@@ -28,6 +29,8 @@ SIZE_LIMIT = 500
 LARGEST = 1300
 # The most of positions for which all settings together have a law in time.
 SETTINGS_LIMIT = 250
+# The most iterations of steps that do not repeat, each of which is read.
+MOST_STEPS = 1_000_000
 # The most of positions for which powers of second moments over choices are taken.
 SECOND_LIMIT = 20
 
@@ -64,6 +67,25 @@ def update_of(
     return StepReader(sampler, problem, network, batches).update()
 
 
+def compose_cycle(update: exact.Update, k: int) -> tuple[exact.Affine, int]:
+    """Return the composition of the steps of one cycle of an update, and their number.
+
+    k: the iteration after which the cycle begins, once steps repeat; where that is not known, the
+    iteration whose step is returned. Of several steps errors of mini-batches are left out.
+    """
+    cycle = update.find_cycle()
+    if cycle is None:
+        return update.at(k), 1
+    begin, period = cycle
+    if period == 1:
+        return update.at(max(k, begin)), 1
+    first = max(k + 1, begin)
+    steps = (update.at(n) for n in range(first, first + period))
+    return reduce(
+        exact.Affine.compose_with, (replace(s, gradient_gain=None) for s in steps)
+    ), period
+
+
 def law_of_run(run: Any, most: float = SIZE_LIMIT) -> exact.Law:
     """Return the exact law of a run (``LawInputs``) at its recorded iterations.
 
@@ -72,6 +94,11 @@ def law_of_run(run: Any, most: float = SIZE_LIMIT) -> exact.Law:
     """
     problem, network = run.problem, run.network
     update = update_of(run.sampler, problem, network, run.batches, most)
+    if run.iterations > MOST_STEPS and update.find_cycle() is None:
+        raise NoLaw(
+            f"the sampler's steps are not known to repeat, so that a law is computed of up to "
+            f"{MOST_STEPS} iterations; sample it"
+        )
     start, noise, recorded = start_of(run, update), batch_noise(run), run.trace.draw.tolist()
     if network.delivers_all and noise is None:
         path = paths.build_path(update, start, problem.agents, problem.dim, run.iterations)
@@ -144,9 +171,9 @@ def laws_of_versions(
                 f"laws over choices are computed of positions alone, of up to {SECOND_LIMIT} "
                 "entries, by full gradients; sample it"
             )
-        firsts = [reader.read_step(0).choices for reader in readers]
-        if any(readers[0].read_step(k).choices is not firsts[0] for k in (1, 2, 7)):
+        if any(reader.cycle != ALWAYS for reader in readers):
             raise NoLaw("what is chosen changes from iteration to iteration; sample it")
+        firsts = [reader.read_step(0).choices for reader in readers]
         start = exact.stack_versions([exact.initial_moments(agents, dim, positions)] * len(readers))
         # All iterations are alike, so that powers lead over any number of them.
         powers = exact.stack_versions(firsts)
@@ -164,7 +191,7 @@ def laws_of_updates(
     network: Network,
     dim: int,
     mix: np.ndarray | None = None,
-    cycle: paths.Cycle | None = None,
+    cycle: Cycle | None = None,
     noise: paths.GradientNoise | None = None,
 ) -> paths.Path:
     """Return the laws of versions along the iterations, given their affine updates.
@@ -179,11 +206,12 @@ def laws_of_updates(
     agents = network.agents
     if network.delivers_all and noise is None:
         args = paths.stack_updates(updates), exact.stack_versions(starts), agents, dim, mix
-        return paths.DeterministicPath(*args, cycle or paths.find_cycle(updates[0]))
+        return paths.DeterministicPath(*args, cycle or find_joint_cycle(updates))
     steps: list[Any] = [update.at for update in updates]
     if not network.delivers_all:
         losses = _losses_on(network, dim)
-        size, cycle = len(starts[0][0]), paths.find_joint_cycle(updates[0], losses)
+        size = len(starts[0][0])
+        cycle = join_cycles([find_joint_cycle(updates), find_cycle(losses.chances)])
         moves = [build_moves(update, losses, size, agents, dim) for update in updates]
         steps = [move_at for move_at, *_ in moves]
         starts = [
@@ -198,6 +226,14 @@ def laws_of_updates(
         return exact.stack_versions([at(k) for at in steps])
 
     return paths.RandomPath(step_at, exact.stack_versions(starts), agents, dim, mix, cycle)
+
+
+def find_joint_cycle(updates: Sequence[exact.Update]) -> Cycle | None:
+    """Return from which iteration on updates repeat together, and after how many.
+
+    None where that is not known, or never.
+    """
+    return join_cycles(update.find_cycle() for update in updates)
 
 
 def _losses_on(network: Network, dim: int) -> Losses:

@@ -11,30 +11,26 @@ The time average over the iterations (h, k] is one more block of the state, the 
 \end{pmatrix}`, so that its law is exact, too.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import reduce
-from operator import is_not
+from functools import lru_cache, reduce
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from concord.laws import exact
-from concord.laws.arrivals import Losses, Move
+from concord.laws.arrivals import Move
 from concord.laws.exact import Affine, Law, Marginals, Moments, Powers, Update
+from concord.laws.iterations import Cycle
 from concord.progress import progress
 
 # The limit, where it has to be gone to: enough for whatever mixes within 10^7 iterations.
 FOREVER = 2**26
-LONGEST_CYCLE = 64
 # Powers of a run's update are taken where so many iterations lie between two that are recorded.
 LEAP = 20_000
 LONGEST_SUM = 1 << 17  # iterations of random steps over which positions are summed up
 
-# From which iteration on steps repeat, and after how many iterations.
-Cycle = tuple[int, int]
 # E[xi_i xi_i^T], (agents, dim, dim), as a function of the agents' means and covariances.
 GradientNoise = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -324,87 +320,25 @@ def build_path(update: Update, start: Moments, agents: int, dim: int, last: int 
 
     start: moments (S,) and (S, S) of the state at iteration 0. last: the last iteration needed.
 
-    With a Gaussian start the law is Gaussian and these moments are all of it. Where all updates
-    until iteration ``last`` are one object powers are taken over ``LEAP`` iterations or more: the
-    result is that of the recursion but for rounding, some 1e-16 times their number.
+    With a Gaussian start the law is Gaussian and these moments are all of it. Where updates repeat
+    powers are taken over ``LEAP`` iterations or more: the result is that of the recursion but for
+    rounding, some 1e-16 times their number.
     """
-    same = last >= LEAP and all(update.at(k) is update.at(0) for k in range(last))
+    cycle = update.find_cycle() if last >= LEAP else None
     args = stack_updates([update]), exact.stack_versions([start]), agents, dim
-    return DeterministicPath(*args, cycle=(0, 1) if same else None, leap=LEAP)
+    return DeterministicPath(*args, cycle=cycle, leap=LEAP)
 
 
 def stack_updates(updates: Sequence[Update]) -> Callable[[int], Affine]:
     """Return a function of the iteration that stacks the updates of versions into one.
 
-    It returns the same object while no version's update changes.
-    """
-    parts: list[Affine] = []
-    whole: list[Affine] = []
-
-    def at(k: int) -> Affine:
-        """Return the stacked update of iteration k."""
-        now = [update.at(k) for update in updates]
-        if not whole or any(map(is_not, now, parts)):
-            parts[:], whole[:] = now, [exact.stack_versions(now)]
-        return whole[0]
-
-    return at
-
-
-def find_cycle(update: Update) -> Cycle | None:
-    """Return from which iteration on an update repeats, and after how many iterations.
-
-    None if it does not. Weights that settle, as those of push-sum do, repeat once they have settled
-    but for rounding.
+    It returns the same object for iterations with the same updates, of the last few.
     """
 
-    def are_equal(a: Affine, b: Affine) -> bool:
-        """Return whether two updates are equal but for rounding."""
-        return a is b or all(
-            _close(getattr(a, name), getattr(b, name)) for name in ("matrix", "offset", "noise")
-        )
+    @lru_cache(maxsize=8)
+    def stack(*parts: Affine) -> Affine:
+        """Return the updates of versions as one."""
+        whole: Affine = exact.stack_versions(parts)
+        return whole
 
-    for begin in (0, 256, 2048):
-        if (period := _find_period(update.at, are_equal, begin)) is not None:
-            return begin, period
-    return None
-
-
-def _close(a: np.ndarray, b: np.ndarray) -> bool:
-    """Return whether two arrays are equal but for rounding. False where one is not finite.
-
-    ``np.allclose`` takes far longer.
-    """
-    with np.errstate(invalid="ignore"):
-        return bool((np.abs(a - b) < 1e-15 + 1e-12 * np.abs(b)).all())
-
-
-def find_joint_cycle(update: Update, losses: Losses) -> Cycle | None:
-    """Return the cycle in which updates and probabilities of losses of vectors repeat together.
-
-    None if they do not repeat from the first iteration on.
-    """
-    cycle, drawn = find_cycle(update), _find_period(lambda k: losses.chances(k)[0], np.array_equal)
-    return None if cycle is None or cycle[0] or drawn is None else (0, math.lcm(drawn, cycle[1]))
-
-
-def _find_period(
-    at: Callable[[int], Any], same: Callable[[Any, Any], bool], begin: int = 0
-) -> int | None:
-    """Return the least period of a function of the iteration, from ``begin`` on.
-
-    at: the function. same: whether two of its values are equal. None if there is no period up to
-    ``LONGEST_CYCLE``.
-    """
-    first = at(begin)
-    for period in range(1, LONGEST_CYCLE + 1):
-        if not same(first, at(begin + period)):
-            continue
-        values = [at(begin + k) for k in range(period)]
-        for k in range(period, 2 * LONGEST_CYCLE):
-            before, values[k % period] = values[k % period], at(begin + k)
-            if not same(before, values[k % period]):
-                break
-        else:
-            return period
-    return None
+    return lambda k: stack(*(update.at(k) for update in updates))

@@ -5,25 +5,33 @@ On quadratic problems most samplers' steps are affine in the state s, in normal 
 called once on as many chains as these have entries, each with one of them at one and the others at
 zero, and once on a few chains of random numbers of all sizes, which tell whether it is affine: as
 far as they probe. What is drawn besides is refused, unless by ``random.draw_choice``, whose
-outcomes are enumerated. Where the random chains move otherwise in another iteration, its step is
-read anew.
+outcomes are enumerated.
 
-Parts of the state that are the same for all chains, such as push-sum's weights, are followed from
-iteration to iteration.
+A step is read anew in each iteration that it can tell from those read before: where it gets other
+answers to what it asks of k (``laws.iterations``), or where what all chains share, such as
+push-sum's weights, has other values. That is followed from iteration to iteration.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from concord.errors import ConcordError
 from concord.laws.exact import Affine, LossEffect, Start, Update
+from concord.laws.iterations import (
+    ALWAYS,
+    Cycle,
+    Iteration,
+    Question,
+    ask_for_number,
+    join_cycles,
+)
 from concord.laws.scripts import (
     LOST,
     SIZES,
@@ -42,11 +50,13 @@ from concord.sampler import WithReadOut, check_state
 KINDS = ("state", "normals", "errors", "differences", "memory")
 ROUNDING = 1e-10  # of the random chains, relative to what adds up to a number
 LEAST = 1e-13  # relative to what is added and may cancel
-# A step that does the same in these iterations does so in all: 0 is a multiple of every period.
-ELSEWHERE = (0, 1, 2, 720_720)
 MOST_NUMBERS = 1 << 24  # of a call's outcomes: more are read in several calls
 READINGS = 8  # that are kept of one sampler
-MOST_STEPS = 10_000  # in which what all chains share must settle
+LEARNING = 3  # steps after which what depends on chance mostly shows it
+MOST_FOLLOWED = 10_000  # iterations in which it is looked when steps repeat
+MOST_CHANGES = 100_000  # of what all chains share
+
+T = TypeVar("T")
 
 
 class NoLaw(ConcordError):
@@ -63,6 +73,23 @@ class StepMaps(NamedTuple):
     choices: Choices
     update: Affine
     loss_effect: LossEffect | None
+
+
+class _Reading(NamedTuple):
+    """A step that was read, and what tells its iterations from others.
+
+    place: from which iteration on what all chains share has had its values. questions: what the
+    step asked of k. script: of random chains, with their results.
+    """
+
+    place: int
+    questions: list[Question]
+    script: Script
+    maps: StepMaps
+
+    def is_step_of(self, k: int, place: int) -> bool:
+        """Return whether this is the step of iteration k, where shared values are of a place."""
+        return place == self.place and all(each.has_same_answer(k) for each in self.questions)
 
 
 class StepReader:
@@ -90,13 +117,9 @@ class StepReader:
         if self._batches is not None and self._batches.batch_order != "with_replacement":
             raise self._refuse("errors of mini-batches in epochs depend on each other")
         self._shift = float(np.abs(problem.shift).max(initial=0.0))
-        with self._refuse_unreadable():
-            self._learn_fields()
-            probes = [self._probe(k) for k in ELSEWHERE]
-        self.chooses = any(probe.chances for probe in probes)
-        self._first = probes[0]
-        self._steady = len(self._history) == 1 and all(p.matches(probes[0]) for p in probes)
-        self._readings: list[tuple[Script, StepMaps]] = []
+        self._readings: list[_Reading] = []
+        self._notes_questions = True  # False: steps are given plain numbers of iterations
+        self._retry(self._learn_fields)
 
     @cached_property
     def start(self) -> Start:
@@ -104,36 +127,66 @@ class StepReader:
         with self._refuse_unreadable():
             return self._read_start()
 
+    @cached_property
+    def cycle(self) -> Cycle | None:
+        """From which iteration on steps repeat, and after how many. None: not known, or never."""
+        while (
+            self._questions_cycle and not self._shared_cycle and len(self._places) < MOST_FOLLOWED
+        ):
+            self._retry(self._follow)
+        return join_cycles([self._questions_cycle, self._shared_cycle])
+
     def read_step(self, k: int) -> StepMaps:
         """Return the step of iteration k as matrices.
 
         It is the same object for iterations with the same step.
         """
-        if self._steady and self._readings:
-            return self._readings[0][1]
-        # Steps mostly take as many random numbers as the one before, which needs no probe then.
-        before = self._readings[0][0] if self._readings else self._first
-        with self._refuse_unreadable():
-            try:
-                probe, reading = self._read(k, before)
-            except UnreadableStep:
-                probe, reading = self._read(k, self._probe(k))
-        for earlier, same in self._readings:
-            if probe.matches(earlier):
-                return same
-        self._readings[:] = [(probe, reading), *self._readings[: READINGS - 1]]
-        return reading
+        place = self._retry(lambda: self._find_place(k))
+        for reading in self._readings:
+            if reading.is_step_of(k, place):
+                return reading.maps
+        new = self._retry(lambda: self._read_anew(k, place))
+        for earlier in self._readings:
+            if new.script.matches(earlier.script):
+                new = new._replace(maps=earlier.maps)
+                break
+        self._readings[:] = [new, *self._readings[: READINGS - 1]]
+        return new.maps
 
     def update(self) -> Update:
         """Return the sampler's affine update as a function of the iteration.
 
         Raises ``NoLaw`` if it makes random choices.
         """
+        refusal = self._refuse("it draws more than noise")
         if self.chooses:
-            raise self._refuse("it draws more than noise")
+            raise refusal
 
-        lossy: Any = None if self.network.is_lossless else lambda k: self.read_step(k).loss_effect
-        return Update(lambda k: self.read_step(k).update, self.start, lossy)
+        def read(k: int) -> StepMaps:
+            """Return the step of iteration k. ``NoLaw`` if it makes random choices there."""
+            maps = self.read_step(k)
+            if len(maps.choices.probability) > 1:
+                raise refusal
+            return maps
+
+        lossy: Any = None if self.network.is_lossless else lambda k: read(k).loss_effect
+        return Update(lambda k: read(k).update, self.start, lossy, lambda: self.cycle)
+
+    def _retry(self, function: Callable[[], T]) -> T:
+        """Return a function's result. ``NoLaw`` in the place of ``UnreadableStep``.
+
+        Where a step fails it is called once more, with plain numbers of iterations.
+        """
+        with self._refuse_unreadable():
+            try:
+                return function()
+            except (UnreadableStep, ConcordError):
+                raise
+            except Exception:
+                if not self._notes_questions:
+                    raise
+            self._notes_questions = False
+            return function()
 
     @contextmanager
     def _refuse_unreadable(self) -> Iterator[None]:
@@ -160,21 +213,25 @@ class StepReader:
         self._lanes = len(self._running_network.lanes)
         return state
 
-    def _advance(self, state: Any, k: int, script: Script) -> Any:
-        """Call the sampler's step of iteration k on a state; return the next state.
+    def _advance(self, state: Any, k: int, script: Script) -> tuple[Any, list[Question]]:
+        """Call the sampler's step of iteration k on a state.
 
-        script: the source of random numbers, gradient errors and received vectors.
+        script: the source of random numbers, gradient errors and received vectors. Returns the next
+        state, and what the step asked of k.
         """
         state = state._replace(**self._empty)
         self._running_network = network = self.network.start_step(script, state.x, self._lanes)
-        network.begin(k)
+        network.begin(k)  # a plain number: what happens on a scripted network does not depend on it
         network.take_received()
-        after = self._sampler.step(
-            state, k, self._scripted_problem(script, state.x), network, script
-        )
+        questions: list[Question] = []
+        number: Any = Iteration(k, questions)
+        if not self._notes_questions:
+            number, questions = k, [ask_for_number(k)]
+        problem = self._scripted_problem(script, state.x)
+        after = self._sampler.step(state, number, problem, network, script)
         check_state(after, self._sampler, state.x.shape, state)
         network.check_sent()
-        return after
+        return after, questions
 
     def _scripted_problem(self, script: Script, x: np.ndarray | None) -> CountedProblem:
         """Return the problem that a step sees, whose gradients have scripted mini-batch errors.
@@ -188,92 +245,126 @@ class StepReader:
         )
 
     def _learn_fields(self) -> None:
-        """Find which fields of the state differ between chains, and which do not.
+        """Find which fields of the state differ between chains, and when questions about k repeat.
 
-        The former are blocks of the linear state; the latter are followed from step to step.
+        The former are blocks of the linear state. The others are followed from step to step.
         """
         script, few = Script(len(SIZES)), self._initialize(Script(2))
-        state = self._initialize(script)
+        self._state = state = self._initialize(script)
         self._of_chains = {
             name
             for name, part in state._asdict().items()
             if part.shape[:1] == (script.chains,) and getattr(few, name).shape[:1] == (2,)
         } - {*self._empty}
-        self._state_type = type(state)
-        varying, shape = {"x"}, (script.chains, self._problem.agents, self._problem.dim)
-        begun = state
-        for k in range(3):
-            if varying >= self._of_chains:
-                break
-            state = self._advance(state, k, Script(script.chains))
-            for name in self._of_chains:
-                part = getattr(state, name)
-                if (part != part[:1]).any():
-                    varying.add(name)
-        for name in varying:
-            if getattr(state, name).shape != shape:
+        self._blocks, self.chooses = ["x"], False
+        # What all chains share: its values, by the iteration from which on it has them; and that
+        # iteration for k = 0, 1, ...
+        self._values: dict[int, dict[str, np.ndarray]] = {}
+        self._values[0], self._places = self._shared(state, learning=True), [0]
+        self._questions_cycle: Cycle | None = ALWAYS
+        self._shared_cycle: Cycle | None = None
+        due = LEARNING
+        while len(self._places) <= due:
+            self._follow(learning=True)
+            begin, period = self._questions_cycle or ALWAYS
+            if begin + period > MOST_FOLLOWED:
+                self._questions_cycle = None
+            else:
+                due = max(due, begin + period)
+        for name in self._blocks:
+            if getattr(state, name).shape != state.x.shape:
                 raise UnreadableStep(f"{name} of its state is no vector of each agent")
-        self._blocks = [name for name in state._fields if name in varying]
-        fixed = {name: getattr(begun, name) for name in state._fields if name not in varying}
-        self._history = [self._one_chain(fixed)]
-        self._settled = not self._history[0]
 
-    def _one_chain(self, fields: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return one chain's values of fields that are the same in all chains."""
-        one = {}
-        for name, part in fields.items():
+    def _follow(self, learning: bool = False) -> None:
+        """Take the next step of random chains, and note what it asks and what all chains share.
+
+        learning: whether fields that differ between chains may become blocks of the state.
+        """
+        script, count = Script(len(SIZES)), len(self._places)
+        self._state, questions = self._advance(self._state, count - 1, script)
+        self.chooses |= bool(script.chances)
+        cycles = [self._questions_cycle, *(question.cycle for question in questions)]
+        self._questions_cycle = join_cycles(cycles)
+        values = self._shared(self._state, learning)
+        place = self._places[-1]
+        if not _are_equal(values, self._values[place]):
+            place = count
+            self._values[place] = values
+        self._places.append(place)
+        if self._questions_cycle and not self._shared_cycle:
+            begin, period = self._questions_cycle
+            before = count - period
+            if before >= begin and _are_equal(values, self._values[self._places[before]]):
+                self._shared_cycle = before, period
+
+    def _shared(self, state: Any, learning: bool = False) -> dict[str, np.ndarray]:
+        """Return one chain's values of the fields that are the same in all chains."""
+        shared = {}
+        for name, part in state._asdict().items():
+            if name in self._blocks or name in self._empty:
+                continue
             if name in self._of_chains:
                 if (part != part[:1]).any():
-                    raise UnreadableStep(f"{name} of its state depends on chance later on")
+                    if not learning:
+                        raise UnreadableStep(f"{name} of its state depends on chance later on")
+                    self._add_block(name)
+                    continue
                 part = part[:1]
-            if name not in self._empty:
-                one[name] = part
-        return one
+            shared[name] = part
+        return shared
+
+    def _add_block(self, name: str) -> None:
+        """Make a field of the state a block of the linear state, in the order of the fields."""
+        self._blocks = [each for each in self._state._fields if each in {*self._blocks, name}]
+        for values in self._values.values():
+            values.pop(name, None)
+
+    def _find_place(self, k: int) -> int:
+        """Return since which iteration what all chains share has its values of iteration k."""
+        if not self._values[0]:
+            return 0
+        while len(self._places) <= k and not self._shared_cycle:
+            if len(self._places) > MOST_CHANGES:
+                raise UnreadableStep(
+                    f"its state, or what it asks of k, still changes after {MOST_CHANGES} steps"
+                )
+            self._follow()
+        if k >= len(self._places):
+            assert self._shared_cycle
+            begin, period = self._shared_cycle
+            k = begin + (k - begin) % period
+        return self._places[k]
 
     def _pack(self, state: Any, script: Script) -> np.ndarray:
         """Return the state's blocks and the sent vectors side by side, (chains, entries)."""
         parts = [getattr(state, name).reshape(script.chains, -1) for name in self._blocks]
         return np.concatenate([*parts, *self._running_network.vectors()], axis=1)
 
-    def _step(self, k: int, script: Script) -> np.ndarray:
-        """Take step k from a script's state; return the next state's arrays and the sent vectors.
+    def _step(self, k: int, place: int, script: Script) -> tuple[np.ndarray, list[Question]]:
+        """Take step k from a script's state, where what all chains share has the values of a place.
 
-        script: the source of the state and of random numbers. The result has shape (chains,
-        entries): arrays and vectors one after the other, as ``_pack`` orders them.
+        script: the source of the state and of random numbers. Returns the next state's arrays and
+        the sent vectors, (chains, entries), as ``_pack`` orders them, and what the step asked of k.
         """
         blocks = script.take("state", self._size * len(self._blocks)).reshape(
             script.chains, len(self._blocks), self._problem.agents, self._problem.dim
         )
-        fixed = {
+        shared = {
             name: np.broadcast_to(part, (script.chains, *part.shape[1:]))
             if name in self._of_chains
             else part
-            for name, part in self._constant_fields(k).items()
+            for name, part in self._values[place].items()
         }
         varying = dict(zip(self._blocks, blocks.swapaxes(0, 1), strict=True))
-        state = self._advance(self._state_type(**varying, **fixed, **self._empty), k, script)
-        after = {name: getattr(state, name) for name in fixed}
-        script.after = self._one_chain(after)
-        return self._pack(state, script)
+        begun = type(self._state)(**varying, **shared, **self._empty)
+        state, questions = self._advance(begun, k, script)
+        self._shared(state)  # refuses what depends on chance
+        return self._pack(state, script), questions
 
-    def _constant_fields(self, k: int) -> dict[str, np.ndarray]:
-        """Return the fields that are the same in all chains, as before iteration k."""
-        while len(self._history) <= k and not self._settled:
-            last = len(self._history) - 1
-            if last == MOST_STEPS:
-                raise UnreadableStep(f"its state still changes after {MOST_STEPS} steps")
-            after = self._probe(last).after
-            before = self._history[last]
-            if all(np.allclose(after[n], part, rtol=1e-15, atol=0) for n, part in before.items()):
-                self._settled = True
-            else:
-                self._history.append(after)
-        return self._history[min(k, len(self._history) - 1)]
-
-    def _probe(self, k: int) -> Script:
+    def _probe(self, k: int, place: int) -> Script:
         """Run iteration k on a few random chains; return their script with its results."""
         script = Script(len(SIZES))
-        script.results = self._step(k, script)
+        script.results, _ = self._step(k, place, script)
         return script
 
     def _read_start(self) -> Start:
@@ -298,14 +389,42 @@ class StepReader:
         lanes = matrix[:size, whole:].T, offset[whole:]
         return Start(matrix[:size, :whole].T, offset[:whole], noise, lanes)
 
-    def _read(self, k: int, before: Script) -> tuple[Script, StepMaps]:
-        """Read the step of iteration k as matrices; return them with a script of random chains.
+    def _read_anew(self, k: int, place: int) -> _Reading:
+        """Read the step of iteration k as matrices, where shared values are of a place.
 
-        before: the script of random chains of a step that takes as many random numbers.
+        A step that asks for other sizes of steps alone mostly takes as many random numbers as the
+        last one. Of another it is looked whether random chains move as they do among others.
         """
-        probe, probability, matrices, offsets = _solve(
-            lambda script: self._step(k, script), before, self._shift
-        )
+        for last in self._readings[:1]:
+            if all(each.has_same_answer(k) for each in last.questions if each.cycle):
+                with suppress(UnreadableStep):
+                    return self._read(k, place, last.script)
+        probe = self._probe(k, place)
+        return self._read(k, place, probe, probe.results)
+
+    def _read(
+        self, k: int, place: int, before: Script, alone: np.ndarray | None = None
+    ) -> _Reading:
+        """Read the step of iteration k as matrices.
+
+        before: the script of random chains of a step that takes as many random numbers. alone: the
+        results of these chains without others; None: not known.
+        """
+        questions: list[Question] = []
+
+        def call(script: Script) -> np.ndarray:
+            """Return the step's results, and note its questions."""
+            results, asked = self._step(k, place, script)
+            questions.extend(asked)
+            return results
+
+        probe, probability, matrices, offsets = _solve(call, before, self._shift, alone)
+        return _Reading(place, questions, probe, self._maps(probe, probability, matrices, offsets))
+
+    def _maps(
+        self, probe: Script, probability: np.ndarray, matrices: np.ndarray, offsets: np.ndarray
+    ) -> StepMaps:
+        """Return a step's maps of all that it takes from a script as maps of states and vectors."""
         ends = np.cumsum([probe.count(kind) for kind in KINDS])
         size, matrices = int(ends[0]), matrices.swapaxes(1, 2)
         lead = np.ascontiguousarray(matrices[:, :size, :size])
@@ -317,24 +436,36 @@ class StepReader:
         choices = Choices(probability, lead, offsets[:, :size], noise, gain)
         update = Affine(lead[0], offsets[0, :size], noise[0], None if gain is None else gain[0])
         if self.network.is_lossless:
-            return probe, StepMaps(choices, update, None)
+            return StepMaps(choices, update, None)
         if len(probability) > 1:
             raise UnreadableStep(LOST + "it draws more than noise")
         if differences[0, size:].any():
             raise UnreadableStep(LOST + "what it sends depends on what it hears in the same step")
         sent = state[0, size:], offsets[0, size:]
         loss_effect = LossEffect(differences[0, :size], *sent, normals[0], memory[0], errors[0])
-        return probe, StepMaps(choices, update, loss_effect)
+        return StepMaps(choices, update, loss_effect)
+
+
+def _are_equal(some: dict[str, np.ndarray], others: dict[str, np.ndarray]) -> bool:
+    """Return whether arrays by name are equal, but for the rounding of a step that settles."""
+    return all(
+        part.shape == others[name].shape and np.allclose(part, others[name], rtol=1e-15, atol=0)
+        for name, part in some.items()
+    )
 
 
 def _solve(
-    call: Callable[[Script], np.ndarray], before: Script, shift: float
+    call: Callable[[Script], np.ndarray],
+    before: Script,
+    shift: float,
+    alone: np.ndarray | None = None,
 ) -> tuple[Script, np.ndarray, np.ndarray, np.ndarray]:
     """Find the affine map of a function, for each outcome of its random choices.
 
     call: the function, which returns results (chains, O) for a script of T numbers per chain.
     before: the script of random chains that took as many numbers, with results of that size.
     shift: the largest number that may have been added and subtracted.
+    alone: the results of the random chains without others; None: not known.
     Returns the script of the same random chains with the function's results, probabilities of
     outcomes, matrices (outcomes, T, O) and offsets (outcomes, O). Raises ``UnreadableStep`` if the
     random chains' results contradict them, or the function takes other numbers.
@@ -372,8 +503,10 @@ def _solve(
         of_case, matrix, offset = which == case, matrices[case], offsets[case]
         case_inputs = inputs[of_case]
         size = (np.abs(case_inputs) @ np.abs(matrix) + np.abs(offset)).max(axis=1, initial=0.0)
-        error = np.abs(case_inputs @ matrix + offset - probe.results[of_case])
-        if not (error <= ROUNDING * size[:, None] + LEAST * added).all():
+        results, rounding = probe.results[of_case], ROUNDING * size[:, None] + LEAST * added
+        if not (np.abs(case_inputs @ matrix + offset - results) <= rounding).all():
             raise UnreadableStep("its step is not affine")
+        if alone is not None and not (np.abs(alone[of_case] - results) <= rounding).all():
+            raise UnreadableStep("its chains influence each other")
     chance = np.array([np.prod(p) for p in product(*probe.chances)])
     return probe, chance, matrices, offsets

@@ -33,7 +33,7 @@ class Script:
     numbers: prescribed numbers by kinds, (chains, ...); None: random numbers of sizes ``SIZES``,
     which are stored in ``inputs``. outcomes: prescribed outcomes of choices, (chains, choices).
     inputs: the random numbers of each kind so far. outcomes, chances: outcomes and probabilities of
-    the choices so far. after: fields of the state after the step that are the same for all chains.
+    the choices so far.
     """
 
     def __init__(
@@ -44,7 +44,6 @@ class Script:
         self.outcomes: list[np.ndarray] = []
         self.chances: list[np.ndarray] = []
         self.results = np.empty((chains, 0))
-        self.after: dict[str, np.ndarray] = {}
         self._rng = np.random.default_rng(0) if numbers is None else None
         self._sizes = np.resize(SIZES, chains)[:, None]
         self.begun: dict[str, int] = {}

@@ -286,7 +286,10 @@ def states_law(sampler: Sampler, agents: int = 5) -> bool:
         except ConcordError:
             continue
         try:
-            StepReader(sampler, problem, network).read_step(0)
+            reader = StepReader(sampler, problem, network)
+            begin, period = reader.cycle or (0, 1)
+            for k in range(begin + period):
+                reader.read_step(k)
         except NoLaw:
             return False
         return True

@@ -9,7 +9,7 @@ from concord.errors import ConcordError
 from concord.laws import exact
 from concord.laws.exact import Moments
 from concord.laws.gaussian import Gaussian
-from concord.laws.law import SIZE_LIMIT, batch_noise, start_of, update_of
+from concord.laws.law import SIZE_LIMIT, batch_noise, compose_cycle, start_of, update_of
 from concord.laws.read_off import NoLaw, StepReader
 from concord.laws.switching import SIZE_LIMIT as CHOICES_LIMIT
 from concord.laws.switching import Choices
@@ -90,8 +90,10 @@ def _stationary_moments(m: Measurement) -> tuple[float, Moments | None]:
         assert noise is not None
         return noise(*exact.marginals(mean, cov, agents, dim)[:2])
 
-    step = update.at(last)
-    radius = exact.spectral_radius(exact.restrict(step)[0].matrix)
+    step, count = compose_cycle(update, last)
+    if noise is not None and count > 1:
+        raise NoLaw("steps differ, and laws of several have no limit of mini-batches")
+    radius = exact.spectral_radius(exact.restrict(step)[0].matrix) ** (1 / count)
     return radius, exact.limit(step, *start, None if noise is None else errors)
 
 
@@ -102,13 +104,15 @@ def choices_of(
 
     The result is a function of the iteration. None where nothing is chosen, where vectors may be
     lost, and where the positions or the state have more than ``most`` entries: a choice holds a
-    matrix for each edge. Raises ``NoLaw`` if the step is not affine.
+    matrix for each edge. Raises ``NoLaw`` if the step is not affine, or takes turns.
     """
     if problem.agents * problem.dim > most or not network.delivers_all:
         return None
     reader = StepReader(sampler, problem, network)
     if not reader.chooses or len(reader.start.offset) > most:
         return None
+    if reader.cycle and reader.cycle[1] > 1:
+        raise NoLaw("steps that take turns and choose at random have no limit here; sample it")
     return lambda k: reader.read_step(k).choices
 
 

@@ -9,6 +9,7 @@ import pytest
 import concord
 import tracking
 from concord.laws import exact, paths
+from concord.laws.iterations import find_cycle
 from concord.laws.law import laws_of_updates, update_of
 from concord.minibatches import Batches
 from concord.networks.network import Network
@@ -19,7 +20,7 @@ from concord.samplers.de_sgld import DESGLD
 
 
 def always(affine: exact.Affine) -> exact.Update:
-    return exact.Update(lambda k: affine)
+    return exact.Update(lambda k: affine, find_cycle=lambda: (0, 1))
 
 
 def quadratic(agents: int, dim: int, seed: int = 0):
@@ -259,7 +260,8 @@ def test_powers_are_taken_only_where_every_update_is_the_same(monkeypatch) -> No
     )
     start = np.zeros(1), np.zeros((1, 1))
     for odd in ([999], [500], range(400, 1000), range(0, 1000, 2), []):
-        update = exact.Update(lambda k, odd=odd: other if k in odd else usual)
+        at = lambda k, odd=odd: other if k in odd else usual  # noqa: E731
+        update = exact.Update(at, find_cycle=lambda at=at: find_cycle(at))
         law = paths.build_path(update, start, 1, 1, last=1000).law([1000])
         mean, variance = 0.0, 0.0
         for k in range(1000):

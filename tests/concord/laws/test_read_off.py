@@ -324,8 +324,11 @@ class Sleepy(Sampler):
 
 def test_chance_that_comes_late_is_noticed() -> None:
     problem, network = drawn(5, 2), concord.network("ring", 5)
-    with pytest.raises(NoLaw, match="later on"):
-        StepReader(Sleepy(), problem, network).read_step(21)
+    reader = StepReader(Sleepy(), problem, network)
+    one, none = np.eye(10), np.zeros((10, 10))
+    for k, below in ((20, [none, one]), (21, [one, none])):
+        expected = np.block([[0.9 * one, 0.1 * one], below])
+        same(reader.read_step(k).update.matrix, expected)
 
 
 def test_a_law_keeps_its_digits_under_a_large_offset() -> None:

@@ -1,0 +1,193 @@
+"""Which iterations a step can tell apart: its number k notes down what the step asks of it.
+
+A step that is given an ``Iteration`` in the place of k computes with it as with a number: sums,
+multiples and remainders are iterations again. What it compares, or turns into a plain number, is a
+``Question``. At another iteration with the same answers a step does the same, since nothing else
+tells the two apart. Comparisons of k with a number have one answer from some iteration on, and what
+is asked of a remainder repeats after the divisor, so that of most steps it is known when they
+repeat.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# From which iteration on something repeats, and after how many iterations.
+Cycle = tuple[int, int]
+ALWAYS: Cycle = (0, 1)  # the cycle of what never changes
+# Special methods: those of whole numbers that yield whole numbers, and others.
+WHOLE = ("add", "sub", "mul", "floordiv", "mod", "lshift", "rshift", "and", "or", "xor")
+COMPARISONS = ("lt", "le", "eq", "ne", "gt", "ge")
+CONVERSIONS = ("int", "float", "index", "hash", "str", "repr", "format", "abs", "invert")
+ROUNDINGS = ("round", "trunc", "floor", "ceil")
+
+
+class Question(NamedTuple):
+    """What a step asks of the number of an iteration.
+
+    ask: function of an iteration that returns the answer there. answer: the one that the step got.
+    cycle: when answers repeat; None: not known, or never.
+    """
+
+    ask: Callable[[int], Any]
+    answer: Any
+    cycle: Cycle | None
+
+    def has_same_answer(self, k: int) -> bool:
+        """Return whether the answer at iteration k is the one that the step got."""
+        return bool(self.ask(k) == self.answer)
+
+
+def ask_for_number(k: int) -> Question:
+    """Return the question for the number of iteration k itself, which no other iteration has."""
+    return Question(lambda number: number, k, None)
+
+
+def join_cycles(cycles: Iterable[Cycle | None]) -> Cycle | None:
+    """Return when several things repeat together. None where one of them is not known to."""
+    begin, period = ALWAYS
+    for cycle in cycles:
+        if cycle is None:
+            return None
+        begin, period = max(begin, cycle[0]), math.lcm(period, cycle[1])
+    return begin, period
+
+
+def find_cycle(function: Callable[[Any], object]) -> Cycle | None:
+    """Return when the values of a function of the iteration repeat; None where that is not known.
+
+    The function is called with an ``Iteration`` for k = 0, 1, ... until it repeats.
+    """
+    questions: list[Question] = []
+    cycle: Cycle | None = ALWAYS
+    k = 0
+    while cycle is not None and k < sum(cycle):
+        function(Iteration(k, questions))
+        cycle, k = join_cycles(question.cycle for question in questions), k + 1
+    return cycle
+
+
+class Iteration:
+    """The number of an iteration, or a whole number computed from it, that notes questions.
+
+    k: the iteration. questions: the list to which questions are added. value: function of an
+    iteration that returns the number there. slope: (a, c) where the number is a k + c. cycle: when
+    the number repeats. The last two are None where they are not known.
+    """
+
+    # ``isinstance(k, int)`` holds as it does in a run.
+    __class__ = property(lambda self: int)
+
+    def __init__(
+        self,
+        k: int,
+        questions: list[Question],
+        value: Callable[[int], int] = lambda k: k,
+        slope: tuple[int, int] | None = (1, 0),
+        cycle: Cycle | None = None,
+    ) -> None:
+        self._k, self._questions = k, questions
+        self._value, self._slope, self._cycle = value, slope, cycle
+
+    def _ask(self, ask: Callable[[int], Any], cycle: Cycle | None) -> Any:
+        """Note a question, and return its answer at this iteration."""
+        self._questions.append(Question(ask, ask(self._k), cycle))
+        return self._questions[-1].answer
+
+    def _ask_number(self) -> int:
+        """Ask for the number itself, and return it."""
+        number: int = self._ask(self._value, self._cycle)
+        return number
+
+    def _compute(self, function: Callable[[Any, Any], Any], other: Any, swapped: bool) -> Any:
+        """Return a function of this number and another operand, which comes first if swapped.
+
+        It is plain where the other is no whole number, and where it is always the same.
+        """
+        is_whole = isinstance(other, (Iteration, int, np.integer))
+        if not is_whole or function in (operator.truediv, operator.pow):
+            if type(other) is float and other == 0 and function is operator.mul:
+                return other  # the slope of a constant schedule
+            number = self._ask_number()
+            return function(other, number) if swapped else function(number, other)
+
+        mine, slope, cycle = self._value, None, self._cycle
+        if isinstance(other, Iteration):
+            others, cycle = other._value, join_cycles([self._cycle, other._cycle])
+        else:
+            plain = int(other)
+            others = lambda k: plain  # noqa: E731
+        if swapped:
+            mine, others = others, mine
+
+        def value(k: int) -> int:
+            """Return the number at iteration k."""
+            number: int = function(mine(k), others(k))
+            return number
+
+        here = value(self._k)
+        if not isinstance(other, Iteration) and self._slope:
+            if function in (operator.add, operator.sub, operator.mul):
+                slope = value(1) - value(0), value(0)
+            elif function is operator.mod and not swapped:
+                cycle = 0, abs(int(other))
+        if cycle == ALWAYS or (slope and not slope[0]):
+            return here
+        return Iteration(self._k, self._questions, value, slope, cycle)
+
+    def _compare(self, function: Callable[[Any, Any], Any], other: Any) -> Any:
+        """Return the answer to a comparison with another operand."""
+        if isinstance(other, Iteration):
+            both = join_cycles([self._cycle, other._cycle])
+            return self._ask(lambda k: function(self._value(k), other._value(k)), both)
+        cycle = self._cycle
+        if self._slope and isinstance(other, (int, float, np.number)) and math.isfinite(other):
+            slope, offset = self._slope
+            cycle = max(0, int((other - offset) // slope) + 1), 1
+        return self._ask(lambda k: function(self._value(k), other), cycle)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        """Return the number as an array without axes."""
+        return np.array(self._ask_number(), dtype)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """Return what a function of numpy's makes of the number."""
+        plain = [each._ask_number() if isinstance(each, Iteration) else each for each in inputs]
+        return getattr(ufunc, method)(*plain, **options)
+
+    def __reduce__(self) -> Any:
+        """Copy the number as a plain one."""
+        return int, (self._ask_number(),)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return another attribute of whole numbers."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._ask_number(), name)
+
+
+def _add_method(name: str, method: Callable[..., Any]) -> None:
+    """Give ``Iteration`` the special method of a name."""
+    setattr(Iteration, f"__{name}__", method)
+
+
+for _name in (*WHOLE, "truediv", "pow"):
+    _of = getattr(operator, f"__{_name}__")
+    _add_method(_name, lambda self, other, _of=_of: self._compute(_of, other, False))
+    _add_method(f"r{_name}", lambda self, other, _of=_of: self._compute(_of, other, True))
+for _name in COMPARISONS:
+    _of = getattr(operator, _name)
+    _add_method(_name, lambda self, other, _of=_of: self._compare(_of, other))
+for _name in (*CONVERSIONS, *ROUNDINGS):
+    _of = getattr(int, f"__{_name}__")
+    _add_method(_name, lambda self, *more, _of=_of: _of(self._ask_number(), *more))
+_add_method("bool", lambda self: bool(self != 0))
+_add_method("neg", lambda self: self * -1)
+_add_method("pos", lambda self: self)
+_add_method("divmod", lambda self, other: (self // other, self % other))
+_add_method("complex", lambda self: complex(self._ask_number()))
