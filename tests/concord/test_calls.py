@@ -436,6 +436,19 @@ WRONG = [
         lambda: concord.problems.quadratic([[[1, 0], [0, 0]]], [[1, 1]]),
         "the sum of H is not positive definite",
     ),
+    *(
+        (
+            lambda call=call: call(
+                "sgd",
+                concord.problems.linear_regression(np.eye(9), np.ones(9), 1),
+                step_size=0.1,
+                iterations=1,
+                batch_size=10,
+            ),
+            "batch_size: 10 is more points than any agent has, the most are the 9 of agent 0; take at",
+        )
+        for call in (concord.sample, concord.law)
+    ),
     (
         lambda: concord.load("nope.nc"),
         "nope.nc: it cannot be read (No such file or directory); name the draws.nc of a run",
