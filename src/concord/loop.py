@@ -49,11 +49,11 @@ def run(
                 state, count = multi_step(state, k, min(due(), steps) - k, counted, network, rng)
             if not count:
                 network.begin(k)
-                given = state, k, counted, network, rng
+                arguments = state, k, counted, network, rng
                 if k:
-                    after = sampler.step(*given)
+                    after = sampler.step(*arguments)
                 else:
-                    after = call_watched(sampler, "step", state._asdict(), *given)
+                    after = call_watched(sampler, "step", state._asdict(), *arguments)
                 check_state(after, sampler, x0.shape, state)
                 state = keep_asleep(network, state, after)
                 network.end(k, counted.close_count(network.awake))
