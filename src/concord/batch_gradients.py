@@ -20,7 +20,7 @@ class MiniBatches:
     batches: options of how many points are drawn, and how.
     rng: the generator that draws points, which is that of the sampler's noise.
 
-    Raises a ConcordError if the problem has no points, or an agent too few.
+    Raises a ConcordError if the problem has no points, or agents have too few.
     """
 
     def __init__(
@@ -44,6 +44,7 @@ class MiniBatches:
                 f"agent {counts.argmin()} has one point, so batch_pool: all_but_last leaves none; "
                 "give it more, or use batch_pool: all"
             )
+        batches.check_points(problem.counts)
         self.problem, self.size, self._rng = problem, size, rng
         shape = chains, problem.agents, size
         self._draw = (

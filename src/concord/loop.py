@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import pickle
+import random
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from concord.errors import ConcordError
 from concord.networks.network import Network
 from concord.problem import CountedProblem
 from concord.sampler import check_state
@@ -32,7 +35,7 @@ def run(
     takes several steps at once (``fast``); None: every iteration.
     """
     counted = problem if isinstance(problem, CountedProblem) else CountedProblem(problem, len(x0))
-    state = sampler.init(x0, counted, network, rng)
+    state = call_watched(sampler, "init", {"x0": x0}, x0, counted, network, rng)
     check_state(state, sampler, x0.shape)
     counted.take()  # starts are not charged
     for callback in callbacks:
@@ -46,7 +49,11 @@ def run(
                 state, count = multi_step(state, k, min(due(), steps) - k, counted, network, rng)
             if not count:
                 network.begin(k)
-                after = sampler.step(state, k, counted, network, rng)
+                arguments = state, k, counted, network, rng
+                if k:
+                    after = sampler.step(*arguments)
+                else:
+                    after = call_watched(sampler, "step", state._asdict(), *arguments)
                 check_state(after, sampler, x0.shape, state)
                 state = keep_asleep(network, state, after)
                 network.end(k, counted.close_count(network.awake))
@@ -56,16 +63,50 @@ def run(
     return state
 
 
+def call_watched(
+    sampler: Any, method: str, arrays: Mapping[str, np.ndarray], *arguments: Any
+) -> Any:
+    """Call a sampler's init or step, and refuse one that does more than to return a result.
+
+    method: "init" or "step". arrays: those that it is given, by name. A ConcordError if one of them
+    has changed, or a global generator of random numbers has.
+    """
+    contents = {name: array.tobytes() for name, array in arrays.items()}
+    generators = pickle_global_generators()
+    result = getattr(sampler, method)(*arguments)
+    who = f"{type(sampler).__name__}.{method}, or a gradient that it takes,"
+    for name, array in arrays.items():
+        if array.tobytes() != contents[name]:
+            raise ConcordError(
+                f"{who} wrote into {name}, which it must leave as it is; compute a new array, by "
+                "x = x + move in place of x += move"
+            )
+    if pickle_global_generators() != generators:
+        raise ConcordError(
+            f"{who} drew from the global generator of numpy.random or random, which the seed of a "
+            f"run does not set; draw from the rng that {method} is given"
+        )
+    return result
+
+
+def pickle_global_generators() -> bytes:
+    """Return the states of the global generators of numpy.random and random, to be compared."""
+    return pickle.dumps((np.random.get_state(legacy=False), random.getstate()))  # noqa: NPY002
+
+
 def keep_asleep(network: Network, before: Any, after: Any) -> Any:
     """Return the state after a step, with the entries of sleeping agents as before it.
 
-    before, after: states before and after the step, whose arrays have agents as their second axis.
+    before, after: states before and after the step. Arrays whose first axes are (chains, agents)
+    are of agents; any other is of the whole network, which moves with every step.
     """
     awake = network.awake
     if awake is None:
         return after
     parts = [
-        np.where(awake.reshape(awake.shape + (1,) * (new.ndim - 2)), new, old) if new.size else new
+        np.where(awake.reshape(awake.shape + (1,) * (new.ndim - 2)), new, old)
+        if new.shape[:2] == awake.shape
+        else new
         for old, new in zip(before, after, strict=True)
     ]
     return type(after)(*parts)

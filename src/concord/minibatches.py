@@ -6,7 +6,7 @@ prior's is exact, so that the estimate is unbiased (gurbuzbalaban2021, eq. 3.2).
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from concord.errors import ConcordError
 from concord.options import Count, Options
@@ -15,7 +15,9 @@ from concord.options import Count, Options
 class Batches(Options):
     """Options of mini-batch gradients: their size, order, scale and pool of points."""
 
-    batch_size: Annotated[Count | None, "points per mini-batch; none: full gradients"] = None
+    batch_size: Annotated[
+        Count | None, "points per mini-batch, at most as many as an agent has; none: full gradients"
+    ] = None
     batch_order: Annotated[
         Literal["with_replacement", "epochs", "whole_batches"],
         "points of a mini-batch are drawn independently, or without replacement in epochs, or in "
@@ -47,4 +49,17 @@ class Batches(Options):
             raise ConcordError(
                 f"{key}: {value} is of mini-batches, but batch_size is not given; give one, or "
                 f"remove {key}"
+            )
+
+    def check_points(self, counts: Any) -> None:
+        """Refuse mini-batches of more points than any agent has.
+
+        counts: number of points of each agent, (agents,). Where one has enough, an agent of fewer
+        draws some of its own more than once.
+        """
+        if self.batch_size is not None and self.batch_size > counts.max():
+            raise ConcordError(
+                f"batch_size: {self.batch_size} is more points than any agent has, the most are "
+                f"the {counts.max()} of agent {counts.argmax()}; take at most as many, or leave it "
+                "out for full gradients"
             )

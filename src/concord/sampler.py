@@ -7,7 +7,9 @@ asks the problem for gradients, which count what that costs; it draws random num
 alone. Gradients are taken before noise is drawn, since mini-batches share the generator.
 
 A state is a ``NamedTuple`` of arrays, of which the first is the positions x, (chains, agents, dim).
-All memory from one step to the next is in the state, or in the network.
+All memory from one step to the next is in the state, or in the network. Arrays whose first two axes
+are (chains, agents) are of agents, and keep the entries of those that sleep; all others are of the
+whole network.
 """
 
 from __future__ import annotations
@@ -91,7 +93,8 @@ class Sampler(Options):
     ) -> Any:
         """Return the state of iteration k + 1, given that of iteration k = 0, 1, ...
 
-        All chains move together. ``problem.gradient`` and ``network.mix`` count what they cost.
+        All chains move together. ``problem.gradient`` and ``network.mix`` count what they cost. Of
+        agents that sleep the caller keeps the entries of arrays (chains, agents, ...).
         """
         raise ConcordError(f"{type(self).__name__} has no step; write one")
 

@@ -155,11 +155,13 @@ def _stationary_bias(
     update = update_of(sampler, problem, network, batches)
     if update.loss_effect is not None:
         raise NoLaw("vectors may get lost here, and laws have no limit of mini-batches; remove it")
-    if size is not None and not hasattr(problem, "batch_noise_covariance"):
-        raise NoLaw(
-            f"{type(problem).__name__} states no covariance of mini-batches; use "
-            "linear_regression, or batch_sizes=[None]"
-        )
+    if size is not None:
+        if not hasattr(problem, "batch_noise_covariance"):
+            raise NoLaw(
+                f"{type(problem).__name__} states no covariance of mini-batches; use "
+                "linear_regression, or batch_sizes=[None]"
+            )
+        batches.check_points(problem.counts)
 
     def error_covariances(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
         """Return the covariances of mini-batch gradient errors at a state's moments.

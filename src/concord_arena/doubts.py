@@ -5,6 +5,7 @@ import numpy as np
 from concord.contracts import dtype_of
 from concord.errors import ConcordError
 from concord.laws.exact import Moments
+from concord.minibatches import Batches
 from concord.problem import Problem, Quadratic, WithMiniBatches
 from concord.problems.gaussian_fit import (
     POINTS,
@@ -40,12 +41,13 @@ def batch_errors(problem: Problem, fit: Fit, size: int) -> np.ndarray:
     Raises
     ------
     ConcordError
-        If the problem takes no mini-batches.
+        If the problem takes no mini-batches, or of fewer points.
     """
     if not isinstance(problem, WithMiniBatches):
         raise ConcordError(
             f"{type(problem).__name__} takes no mini-batches; leave the sampler's batch_size out"
         )
+    Batches(batch_size=size).check_points(problem.counts)
     z = normal_points(POINTS, problem.dim)
     counts, shape = problem.counts, (len(z), problem.agents, problem.dim)
     x = np.repeat((fit.mean + z @ np.linalg.cholesky(fit.cov).T)[:, None], shape[1], axis=1)

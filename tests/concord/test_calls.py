@@ -383,6 +383,12 @@ WRONG_OPTIONS = [  # of ``call``, and the sentences
     ),
     ({"rng": 2, "seed": None}, "rng: seed is None besides; give one of the two"),
 ]
+
+
+def few_points():
+    return concord.problems.linear_regression(np.eye(9), np.ones(9), 1)
+
+
 WRONG = [
     (
         lambda: concord.law("gossip_ula", quadratic(), "ring", step_size=0.1, iterations=2),
@@ -435,6 +441,14 @@ WRONG = [
     (
         lambda: concord.problems.quadratic([[[1, 0], [0, 0]]], [[1, 1]]),
         "the sum of H is not positive definite",
+    ),
+    (
+        lambda: concord.sample("sgd", few_points(), step_size=0.1, iterations=1, batch_size=10),
+        "batch_size: 10 is more points than any agent has, the most are the 9 of agent 0; take",
+    ),
+    (
+        lambda: concord.law("sgd", few_points(), step_size=0.1, iterations=1, batch_size=10),
+        "batch_size: 10 is more points than any agent has",
     ),
     (
         lambda: concord.load("nope.nc"),

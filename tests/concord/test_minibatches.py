@@ -30,7 +30,7 @@ def drawn(counts, batch, chains, order, steps, seed=0, pool="all"):
 def test_every_epoch_visits_each_row_once(count, batch):
     """Batches joined together are whole permutations, whatever the remainder of a division."""
     epochs = 6
-    rows = drawn([count], batch, 3, "epochs", -(-epochs * count // batch))
+    rows = drawn([count, batch], batch, 3, "epochs", -(-epochs * count // batch))
     walk = np.moveaxis(rows[:, :, 0], 1, 0).reshape(3, -1)[:, : epochs * count]
     assert (np.sort(walk.reshape(3, epochs, count), axis=2) == np.arange(count)).all()
 
@@ -94,6 +94,7 @@ def test_a_difference_is_of_the_same_points_and_costs_two():
             "whole_batches of 4 points .* agent 1 has 3",
         ),
         ({"batch_pool": "all_but_last"}, [3, 1], "", "agent 1 has one point, so batch_pool"),
+        ({}, [3, 2], "", "batch_size: 4 is more points than any agent has, .* 3 of agent 0; take"),
         ({"batch_scale": "none"}, [3, 3], "", "SimpleNamespace does not give its prior's gradient"),
         (
             {},

@@ -1,8 +1,9 @@
 """A run's chains: the loop that all advance in, blocks, spans, and the streams they draw from."""
 
 import itertools
+import random
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -182,6 +183,93 @@ def test_what_is_no_state_is_refused(make, sentence, starts):
         sample(Wrong(make, starts))
     with pytest.raises(ConcordError, match=f"^Wrong.{method} returned "):
         StepReader(Wrong(make, starts), Regression(4, 2), RING)
+
+
+def write(state):
+    state.x[1] += 1
+    return state
+
+
+def draw(state):
+    return state._replace(x=state.x * np.random.random())  # noqa: NPY002
+
+
+def draw_by_python(state):
+    return state._replace(x=state.x * random.random())
+
+
+@pytest.mark.parametrize("starts", [False, True], ids=["step", "init"])
+@pytest.mark.parametrize("make", [write, draw, draw_by_python])
+def test_a_method_with_another_effect_than_its_result_is_refused(make, starts):
+    method, array = ("init", "x0") if starts else ("step", "x")
+    effect, remedy = "drew from the global generator of numpy.random or", f"rng that {method} is"
+    if make is write:
+        effect, remedy = f"wrote into {array}, which", "compute a new array"
+    sentence = f"^Wrong.{method}, or a gradient that it takes, {effect} .*; .*{remedy}"
+    with pytest.raises(ConcordError, match=sentence):
+        sample(Wrong(make, starts))
+
+
+def test_the_first_step_alone_is_watched_and_its_own_errors_pass(monkeypatch):
+    class Failing(DESGLD):
+        def step(self, state, *given):
+            raise ValueError("assignment destination is read-only")
+
+    with pytest.raises(ValueError, match=r"^assignment destination is read-only$"):
+        sample(Failing(0.02))
+    calls, dumps = [], "concord.loop.pickle_global_generators"
+    monkeypatch.setattr(dumps, lambda: calls.append(1))
+    sample(iterations=50)
+    assert len(calls) == 4  # before and after init, and the first step
+
+
+def test_a_gradient_that_writes_into_positions_is_refused():
+    class Shifting(Regression):
+        def gradient(self, x):
+            x -= 1
+            return x
+
+    problem, x0 = Shifting(4, 2), start(Regression(4, 2))
+    with pytest.raises(ConcordError, match=r"^DESGLD.step, or a gradient that it takes, wrote "):
+        run(DESGLD(0.02), problem, RING.start(x0), x0, 4, np.random.default_rng(1))
+
+
+class Memory(NamedTuple):
+    """Positions, an array of chains, one of the network's agents, and one of every agent."""
+
+    x: np.ndarray
+    clock: np.ndarray
+    total: np.ndarray
+    table: np.ndarray
+    moves: np.ndarray
+
+
+class Remembering(Sampler):
+    """Agents count their moves, and chains their steps."""
+
+    def init(self, x0, problem, network, rng):
+        chains, agents, dim = x0.shape
+        sizes = (chains,), (chains, 1, agents), (agents, dim, dim), (chains, agents)
+        return Memory(x0, *map(np.zeros, sizes))
+
+    def step(self, state, k, problem, network, rng):
+        return Memory(*(part + 1 for part in state))
+
+
+@pytest.mark.parametrize("chains", [1, 4, 7])
+def test_who_sleeps_keeps_what_is_its_own_and_not_what_is_the_networks(chains):
+    """Arrays of which the first axes are (chains, agents) are of agents, however many chains."""
+    net, problem, states = network("ring", 4, awake=0.5), Regression(4, 2), []
+    x0, masks = start(problem, chains), np.random.default_rng(1)
+    running, rng = net.start(x0, masks), np.random.default_rng(2)
+    run(Remembering(), problem, running, x0, 9, rng, [lambda k, state: states.append(state)])
+    awake = running.activations
+    assert awake.shape == (chains, 4) and (awake < 9).all()
+    end = states[-1]
+    np.testing.assert_array_equal(end.moves, awake)
+    np.testing.assert_allclose(end.x - x0, np.broadcast_to(awake[..., None], x0.shape))
+    for part, started in zip(end[1:4], states[0][1:4], strict=True):
+        np.testing.assert_array_equal(part, np.full(started.shape, 9))
 
 
 def test_a_sampler_without_step_or_init_is_told_what_it_lacks():

@@ -65,6 +65,10 @@ def test_steps_without_a_stationary_law_are_infinite_and_others_are_refused():
     gaussian = concord.problems.gaussian(agents=3, dim=2)
     with pytest.raises(ConcordError, match="no covariance of mini-batches; use"):
         concord_arena.bias_map(gaussian, "ring", [0.01], [5])
+    with pytest.raises(ConcordError, match="batch_size: 99 is more points than any agent has"):
+        concord_arena.bias_map(problem, "ring", [0.01], [99])
+    with pytest.raises(ConcordError, match="batch_size: 99 is more points than any agent has"):
+        concord_arena.recommend(problem, "ring", budget={"gradients": 9}, batch_size=99)
     with pytest.raises(ConcordError, match="give at least one of each"):
         concord_arena.bias_map(gaussian, "ring", [])
     blind = concord.Problem(lambda x: x, agents=3, dim=1)

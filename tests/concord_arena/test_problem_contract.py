@@ -116,7 +116,7 @@ def test_mini_batches_draw_every_point_of_every_agent_and_no_padding(kind):
             continue  # so many that the others show it
         watched, x = Watched(problem), draw_positions(problem)
         rng = streams.generator(7, "rows")
-        estimated = MiniBatches(watched, Batches(batch_size=5), CHAINS, rng)
+        estimated = MiniBatches(watched, Batches(batch_size=2), CHAINS, rng)
         for _ in range(400):
             estimated.gradient(x)
         rows = np.array(watched.seen)

@@ -137,6 +137,7 @@ def batch_noise(run: Any) -> paths.GradientNoise | None:
         return None
     if not hasattr(problem, "batch_noise_covariance"):
         raise NoLaw(f"{type(problem).__name__} states no covariance of mini-batches; sample it")
+    batches.check_points(problem.counts)
     return lambda mean, cov: problem.batch_noise_covariance(mean, cov, batches)
 
 

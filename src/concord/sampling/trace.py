@@ -198,10 +198,19 @@ class Trace(Summarized):
         return rows
 
     def save(self, path: str | Path) -> None:
-        """Write the trace as netCDF, which ``concord.load`` and ``arviz.from_netcdf`` read."""
+        """Write the trace as netCDF, which ``concord.load`` and ``arviz.from_netcdf`` read.
+
+        A ConcordError if the name does not end in .nc.
+        """
         from concord.sampling.netcdf import write_traces  # of runs that are saved
 
-        write_traces({"": self}, Path(path))
+        path = Path(path)
+        if path.suffix != ".nc":
+            raise ConcordError(
+                f"{path}: a trace is saved as netCDF; give a name that ends in .nc, or make a "
+                "table of the draws, to_xarray().x.to_dataframe()"
+            )
+        write_traces({"": self}, path)
 
     def contiguous(self) -> Trace:
         """Return the trace with every array contiguous in memory, as when read from a file."""

@@ -21,6 +21,17 @@ def run(iterations, **record):
     return recorded(DESGLD(0.01), Regression(4, 2), network("ring", 4), iterations, **record)
 
 
+@pytest.mark.parametrize("name", ["x.csv", "x", "x.nc.gz", "nc"])
+def test_a_trace_is_saved_under_the_name_of_its_format_alone(name, tmp_path):
+    sentence = (
+        rf"{name}: a trace is saved as netCDF; give a name that ends in \.nc, or make a table"
+    )
+    with pytest.raises(ConcordError, match=sentence):
+        run(3).save(tmp_path / name)
+    assert not (tmp_path / name).exists()
+    assert len(run(3).to_xarray().x.to_dataframe()) == 3 * 4 * 4 * 2
+
+
 @netcdf
 def test_a_trace_reads_back_as_it_was_written(tmp_path):
     trace = run(3, agents=[0, 2], probes=["consensus_error", "potential"])
