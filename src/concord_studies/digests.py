@@ -95,8 +95,8 @@ def digest(content: Any) -> str:
 
 def _path_of(root: str | Path) -> str:
     """Return the file of a module, given by its dotted name, or of a path, as text."""
-    if isinstance(root, Path):
-        return os.path.realpath(root)
+    if isinstance(root, Path):  # a link is left: relative imports start where it lies
+        return os.path.join(os.path.realpath(root.parent), root.name)
     path = SOURCE.joinpath(*root.split("."))
     return str(path / "__init__.py" if path.is_dir() else path.with_suffix(".py"))
 
@@ -131,7 +131,8 @@ def read_digest(path: str) -> File:
             elif top not in CARRIERS:
                 libraries.add(top)
     files |= dict.fromkeys(_find_kinds(sorted(words), plugins))
-    return File(code.digest, [f for f in files if f not in {path, *SILENT}], sorted(libraries))
+    others = [file for file in files if file not in SILENT and file != path]
+    return File(code.digest, others, sorted(libraries))
 
 
 def _plugins_of(path: str) -> Path | None:
@@ -156,14 +157,16 @@ def _list_data(plugins: Path) -> list[str]:
 def _find_modules(place: Path, module: str, members: Sequence[str]) -> dict[str, None]:
     """Return the files of a module in a place, of packages around it, and of members of it."""
     parts = module.split(".") if module else []
-    own = place == SOURCE  # whose packages have nothing that is not imported by its name
-    around = () if own else [place.joinpath(*parts[:end]) for end in range(1, len(parts))]
-    folder, lazy = place.joinpath(*parts), _lazy_modules(module) if own else {}
+    lazy: Mapping[str, str] = {}
+    around = [os.path.join(place, *parts[:end]) for end in range(1, len(parts))]
+    if place == SOURCE:  # whose packages have nothing that is not imported by its name
+        lazy, around = _lazy_modules(module), []
+    folder = os.path.join(place, *parts)
     below = [lazy.get(member, member) for member in (lazy if "*" in members else members)]
-    modules = [folder, *(folder.joinpath(*name.split(".")) for name in below)]
-    found = (f for m in modules for f in (m.with_name(f"{m.name}.py"), m / "__init__.py"))
-    packages = (folder / "__init__.py" for folder in around)
-    return {str(path): None for path in (*packages, *found) if path.is_file()}
+    modules = [folder, *(os.path.join(folder, *name.split(".")) for name in below)]
+    found = (f"{module}{end}" for module in modules for end in (".py", "/__init__.py"))
+    packages = (f"{folder}/__init__.py" for folder in around)
+    return dict.fromkeys(filter(os.path.isfile, (*packages, *found)))
 
 
 def _lazy_modules(package: str) -> Mapping[str, str]:
@@ -177,7 +180,7 @@ def _find_kinds(words: Iterable[str], plugins: Path | None) -> Iterator[str]:
     for room in kinds.ROOMS:
         for word in words:
             if word in kinds.built_in(room):
-                yield os.path.realpath(kinds.location(room, word))
+                yield _path_of(kinds.location(room, word))
             elif plugins and (path := plugins / room / f"{word}.py").is_file():
                 yield str(path)
 

@@ -69,7 +69,8 @@ def _load_cache() -> tuple[dict[str, Any], dict[str, Any]]:
 def _save_cache_at_exit() -> None:
     """Have Python write what the contents in use are when it ends; once in a process."""
     if CACHE.parent.is_dir():
-        atexit.register(lambda: write_whole(CACHE, json.dumps(_load_cache()[1])))
+        path = CACHE.absolute()
+        atexit.register(lambda: write_whole(path, json.dumps(_load_cache()[1])))
 
 
 def _parse(content: bytes, path: str) -> Code:

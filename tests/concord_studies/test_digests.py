@@ -123,7 +123,7 @@ def test_what_is_remembered_of_a_file_is_not_taken_for_another(kind, remembered)
 
 def test_nothing_is_parsed_twice(kind, remembered, monkeypatch):
     before = remembered(kind)
-    monkeypatch.setattr(syntax.ast, "parse", None)
+    monkeypatch.setattr(syntax, "_parse", None)
     assert remembered(kind) == before
 
 
