@@ -164,9 +164,9 @@ def _find_modules(place: Path, module: str, members: Sequence[str]) -> dict[str,
     folder = os.path.join(place, *parts)
     below = [lazy.get(member, member) for member in (lazy if "*" in members else members)]
     modules = [folder, *(os.path.join(folder, *name.split(".")) for name in below)]
-    found = (f"{module}{end}" for module in modules for end in (".py", "/__init__.py"))
+    paths = (f"{module}{end}" for module in modules for end in (".py", "/__init__.py"))
     packages = (f"{folder}/__init__.py" for folder in around)
-    return dict.fromkeys(filter(os.path.isfile, (*packages, *found)))
+    return dict.fromkeys(filter(os.path.isfile, (*packages, *paths)))
 
 
 def _lazy_modules(package: str) -> Mapping[str, str]:

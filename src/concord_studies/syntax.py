@@ -23,9 +23,10 @@ PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 LAZY = ("concord", "concord_arena", "concord_studies")  # import the names of ``_PUBLIC`` when asked
 PROBLEMS = "concord.problems"  # has the kinds of problems in the same way
 IMPORTERS = {"import_module", "__import__", "optional"}  # functions that import what they are told
-# To read all files takes half a second: what each content is, by the digest of content and reader.
+# To parse all files takes half a second. The key is a digest of content and reader, so that it says
+# all that an entry depends on: which files the imports find is looked up anew.
 CACHE = Path(".snakemake", "concord_code.json")
-READER = PYTHON.encode() + Path(__file__).read_bytes()
+READER = f"{PYTHON} {NAME.pattern}".encode() + Path(__file__).read_bytes()
 
 
 class Import(NamedTuple):
@@ -47,18 +48,17 @@ class Code(NamedTuple):
 def read_code(content: bytes, path: str) -> Code:
     """Return what counts of the content of a Python file; path is for messages."""
     key = hashlib.sha256(READER + content).hexdigest()
-    known, used = _load_cache()
-    if key not in known:
-        known[key] = _parse(content, path)
+    entries, in_use = _load_cache()
+    if key not in entries:
+        entries[key] = _parse(content, path)
         _save_cache_at_exit()
-    used[key] = known[key]
-    digest, imports, words = known[key]
+    digest, imports, words = in_use[key] = entries[key]
     return Code(digest, [Import(dots, name, tuple(of)) for dots, name, of in imports], words)
 
 
 @cache
 def _load_cache() -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what an earlier process found in contents, by key; and a dict for those in use."""
+    """Return the cache of an earlier process, and a dict for the part of it that is in use."""
     try:
         return dict(json.loads(CACHE.read_text())), {}
     except (OSError, ValueError, TypeError):
@@ -67,13 +67,14 @@ def _load_cache() -> tuple[dict[str, Any], dict[str, Any]]:
 
 @cache
 def _save_cache_at_exit() -> None:
-    """Have Python write what the contents in use are when it ends; once in a process."""
+    """Have Python write the part of the cache that is in use when it ends; once in a process."""
     if CACHE.parent.is_dir():
         path = CACHE.absolute()
         atexit.register(lambda: write_whole(path, json.dumps(_load_cache()[1])))
 
 
 def _parse(content: bytes, path: str) -> Code:
+    """Return what ``read_code`` does, of the syntax tree."""
     try:
         reader = _Reader(b"__doc__" in content or b"getdoc" in content)
         reader.read(ast.parse(content, path))
