@@ -23,7 +23,7 @@ from concord import kinds
 from concord.errors import ConcordError
 from concord_studies.syntax import LAZY, PROBLEMS, PYTHON, read_code
 
-SOURCE = Path(__file__).resolve().parents[1]
+SOURCE = Path(__file__).parents[1]  # as Python finds kinds: links are left as they are
 INSTALLED = {"site-packages", "dist-packages"}
 # Modules in which no number arises do not count: the public names and the version, sentences of
 # errors, progress bars, and the digests themselves. A number that they had would not be noticed.
@@ -54,7 +54,7 @@ def digest_code(*roots: str | Path) -> dict[str, Any]:
 
 def _place_of(root: str | Path) -> tuple[object, ...]:
     """Return what orders roots in the same way wherever the project lies: room and name first."""
-    return Path(root).parts[-2:], str(root)
+    return str(root).split("/")[-2:], str(root)
 
 
 def import_closure(*roots: str | Path) -> dict[str, File]:
@@ -95,8 +95,8 @@ def digest(content: Any) -> str:
 
 def _path_of(root: str | Path) -> str:
     """Return the file of a module, given by its dotted name, or of a path, as text."""
-    if isinstance(root, Path):  # a link is left: relative imports start where it lies
-        return os.path.join(os.path.realpath(root.parent), root.name)
+    if isinstance(root, Path):
+        return os.path.abspath(root)
     path = SOURCE.joinpath(*root.split("."))
     return str(path / "__init__.py" if path.is_dir() else path.with_suffix(".py"))
 
@@ -121,7 +121,7 @@ def read_digest(path: str) -> File:
             files |= _find_modules(Path(path).parents[dots - 1], module, members)
         elif plugins and top == "concord_plugins":  # files of a study import each other alone
             files |= _find_modules(plugins, below.partition(".")[2], members)
-        elif top.startswith("concord") and (SOURCE / top).is_dir():
+        elif top in LAZY:
             files |= _find_modules(SOURCE, module, members)
             if module == PROBLEMS or not {*_lazy_modules(module), "*"}.isdisjoint(members):
                 words |= {*code.words, *members}
@@ -137,8 +137,10 @@ def read_digest(path: str) -> File:
 
 def _plugins_of(path: str) -> Path | None:
     """Return the folder ``plugins``, of a study in use, in which a file lies. None for others."""
-    folders = (os.path.realpath(study / "plugins") for study in kinds.studies)
-    return next((Path(f) for f in folders if path.startswith(os.path.join(f, ""))), None)
+    if "/plugins/" not in path:
+        return None
+    folders = (os.path.abspath(study / "plugins") for study in kinds.studies)
+    return next((Path(f) for f in folders if path.startswith(f"{f}/")), None)
 
 
 @cache

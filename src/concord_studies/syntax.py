@@ -20,7 +20,8 @@ from concord.kinds import NAME
 from concord_studies.io import write_whole
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
-LAZY = ("concord", "concord_arena", "concord_studies")  # import the names of ``_PUBLIC`` when asked
+# This project's packages, which import the names of their ``_PUBLIC`` when they are asked for.
+LAZY = ("concord", "concord_arena", "concord_studies")
 PROBLEMS = "concord.problems"  # has the kinds of problems in the same way
 IMPORTERS = {"import_module", "__import__", "optional"}  # functions that import what they are told
 # To parse all files takes half a second. The key is a digest of content and reader, so that it says
