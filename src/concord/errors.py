@@ -24,11 +24,6 @@ class ConcordError(Exception):
     """
 
 
-# A chain with a coordinate beyond this has left every posterior we sample (their scales are of
-# order one to a hundred); it is recorded as diverged at that iteration, and keeps running.
-FINITE_RANGE = 1e8
-
-
 class DivergenceWarning(UserWarning):
     """Chains, or a law, diverged, so that their distances are infinite.
 

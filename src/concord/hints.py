@@ -1,4 +1,4 @@
-"""Type hints of options: their parts, bounds, meaning and choices, and what they take in words."""
+"""Type hints of options: their parts, bounds, meaning and choices."""
 
 import types
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -7,10 +7,6 @@ import msgspec
 
 SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 RULES = (*SIGNS, "min_length", "title")  # of a type, as ``msgspec.Meta`` has them
-NAMES = {
-    **{float: "number", int: "integer", str: "text", bool: "true or false", dict: "mapping"},
-    types.NoneType: "none",
-}
 
 
 def members(hint: Any) -> list[tuple[Any, dict[str, Any]]]:
@@ -48,33 +44,3 @@ def choices(hint: Any) -> tuple[Any, ...]:
 def meaning_of(hint: Any) -> str:
     """Return the text that says what an option of a type means. "" if it has none."""
     return str(members(hint)[0][1].get("description", ""))
-
-
-def describe_type(hint: Any) -> str:
-    """Return what a type takes in words, such as "integer >= 1 or none"."""
-    words = []
-    for option, rules in members(hint):
-        shape, arguments = get_origin(option) or option, get_args(option)
-        if "title" in rules:
-            word = str(rules["title"])
-        elif shape is Literal:
-            word = " | ".join(map(str, arguments))
-        elif shape is tuple and Ellipsis in arguments:
-            word = f"list of {describe_type(arguments[0])}"
-        elif shape is tuple:
-            word = f"[{', '.join(map(describe_type, arguments))}]"
-        elif isinstance(shape, type) and issubclass(shape, msgspec.Struct):
-            keys = [f"kind: {kind}" for kind in tagged_kinds(shape)]
-            keys += [field.encode_name for field in msgspec.structs.fields(shape)]
-            word = f"mapping of {', '.join(keys)}"
-        elif hasattr(shape, "room"):
-            word = f"a kind of {shape.room}"
-        else:
-            word = NAMES.get(shape, getattr(shape, "__name__", str(shape)).lower())
-        bounds = [f"{sign} {rules[bound]:.9g}" for bound, sign in SIGNS.items() if bound in rules]
-        if bounds:
-            word += f" {' and '.join(bounds)}"
-        if "min_length" in rules:
-            word += f" (at least {rules['min_length']})"
-        words.append(word)
-    return " or ".join(dict.fromkeys(words))

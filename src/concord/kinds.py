@@ -160,12 +160,6 @@ def display_name(kind: Any) -> str:
     return str(getattr(kind, "name" if isinstance(kind, type) else "NAME", ""))
 
 
-def docstring_of(kind: Any) -> str:
-    """Return the docstring of a kind's module."""
-    module = sys.modules[kind.__module__] if isinstance(kind, type) else kind
-    return module.__doc__ or ""
-
-
 def is_loaded(room: str, name: str) -> bool:
     """Return whether a kind is built in, or its file has been executed in this process."""
     source = _find_source(room, name)

@@ -1,20 +1,49 @@
-"""Sentences about options that do not fit their types: place, value and remedy."""
+"""Sentences about options and types: what a type takes, and what of a value does not fit it."""
 
 import re
+import types
 from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
 from concord.errors import nearest, short
-from concord.hints import (
-    choices,
-    classes_of_options,
-    describe_type,
-    meaning_of,
-    members,
-    tagged_kinds,
-)
+from concord.hints import SIGNS, choices, classes_of_options, meaning_of, members, tagged_kinds
 from concord.values import HUGEST, TINIEST, is_computable, parse_self, place_of_key
+
+NAMES = {
+    **{float: "number", int: "integer", str: "text", bool: "true or false", dict: "mapping"},
+    types.NoneType: "none",
+}
+
+
+def describe_type(hint: Any) -> str:
+    """Return what a type takes in words, such as "integer >= 1 or none"."""
+    words = []
+    for option, rules in members(hint):
+        shape, arguments = get_origin(option) or option, get_args(option)
+        if "title" in rules:
+            word = str(rules["title"])
+        elif shape is Literal:
+            word = " | ".join(map(str, arguments))
+        elif shape is tuple and Ellipsis in arguments:
+            word = f"list of {describe_type(arguments[0])}"
+        elif shape is tuple:
+            word = f"[{', '.join(map(describe_type, arguments))}]"
+        elif isinstance(shape, type) and issubclass(shape, msgspec.Struct):
+            keys = [f"kind: {kind}" for kind in tagged_kinds(shape)]
+            keys += [field.encode_name for field in msgspec.structs.fields(shape)]
+            word = f"mapping of {', '.join(keys)}"
+        elif hasattr(shape, "room"):
+            word = f"a kind of {shape.room}"
+        else:
+            word = NAMES.get(shape, getattr(shape, "__name__", str(shape)).lower())
+        bounds = [f"{sign} {rules[bound]:.9g}" for bound, sign in SIGNS.items() if bound in rules]
+        if bounds:
+            word += f" {' and '.join(bounds)}"
+        if "min_length" in rules:
+            word += f" (at least {rules['min_length']})"
+        words.append(word)
+    return " or ".join(dict.fromkeys(words))
 
 
 def describe_mistake(error: msgspec.ValidationError, hint: Any, value: Any, where: str) -> str:

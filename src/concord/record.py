@@ -9,13 +9,14 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from msgspec import Meta
 
-from concord.errors import FINITE_RANGE, ConcordError, short
+from concord.errors import ConcordError, short
 from concord.networks.graph import check_agents
 from concord.networks.network import Network
 from concord.options import Count, Index, Options, Some
 from concord.problem import CountedProblem
 from concord.sampler import WithReadOut
 from concord.sampling.trace import Trace
+from concord.values import FINITE_RANGE
 
 # What a configuration may compute while sampling: a number per agent, and arrays to average.
 Probed = Literal["consensus_error", "misclassified", "accuracy", "potential"]

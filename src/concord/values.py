@@ -10,6 +10,9 @@ from concord.errors import ConcordError, short
 LARGEST = 2**63  # what arrays and trace files can hold
 PLAIN = frozenset({str, int, float, bool, type(None)})  # types of values that are plain data
 TINIEST, HUGEST = 1e-100, 1e100  # squares and cubes of these are numbers still
+# A chain with a coordinate beyond this has left every posterior we sample (their scales are of
+# order one to a hundred); it is recorded as diverged at that iteration, and keeps running.
+FINITE_RANGE = 1e8
 
 
 def without_numpy(value: Any, where: str) -> Any:

@@ -10,9 +10,9 @@ from importlib import import_module
 from typing import Any
 
 _PUBLIC = {
-    "bias_map": "concord_arena.biases",
-    "compare": "concord_arena.compete",
-    "recommend": "concord_arena.recommendation",
+    "bias_map": "biases",
+    "compare": "compete",
+    "recommend": "recommendation",
 }
 __all__ = [*_PUBLIC]
 
@@ -21,7 +21,7 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is asked for."""
     if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_PUBLIC[name]), name)
+    return getattr(import_module(f"{__name__}.{_PUBLIC[name]}"), name)
 
 
 def __dir__() -> list[str]:

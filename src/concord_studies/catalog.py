@@ -3,6 +3,7 @@
 import ast
 import inspect
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,8 +11,9 @@ import msgspec
 
 from concord import kinds
 from concord.errors import ConcordError, nearest, short
-from concord.hints import describe_type, meaning_of
-from concord.kinds import ROOMS, display_name, docstring_of, options_of
+from concord.hints import meaning_of
+from concord.kinds import ROOMS, display_name, options_of
+from concord.mistakes import describe_type
 from concord.options import plain
 from concord_studies.contracts import declared
 
@@ -29,6 +31,12 @@ def summarize_kinds(rooms: Sequence[str] = ()) -> Iterator[dict[str, str]]:
         for kind in kinds.names(room):
             about, origin = first_sentence(_docstring(room, kind)), kinds.origin(room, kind)
             yield {"room": room, "kind": kind, "is": about, "from": origin}
+
+
+def docstring_of(kind: Any) -> str:
+    """Return the docstring of a kind's module."""
+    module = sys.modules[kind.__module__] if isinstance(kind, type) else kind
+    return module.__doc__ or ""
 
 
 def _docstring(room: str, kind: str) -> str:

@@ -1,29 +1,39 @@
 """Digests: of the code that kinds use, with the libraries it imports, and of what is stated.
 
-The digest of a file of code is that of its syntax tree without docstrings, so that comments and
-layout do not count. With a file count the files that it imports, at the top or inside functions: of
-this project, and whatever else is no library. Libraries count by their version; they are what lies
-in a folder of installed packages. Kinds chosen by name are not imported: name their files.
+With a file of code, of which counts what ``syntax`` says, count the files that it imports, at the
+top or inside functions: of this project, through the lazy names of ``concord`` too, and whatever
+else is no library. Which import finds which file is part of the digest; where they lie is not.
+Libraries count by their versions; they are what lies in a folder of installed packages. With a
+plug-in of a study count all files of the study's folder ``plugins`` that are no Python. Kinds
+chosen by name are not imported: name their files.
 """
 
-import ast
-import atexit
 import hashlib
 import json
+import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from concord import kinds
 from concord.errors import ConcordError
-from concord_studies.io import signature
+from concord_studies.syntax import LAZY, PROBLEMS, PYTHON, read_code
 
-SOURCE = Path(__file__).resolve().parents[1]
+SOURCE = Path(__file__).parents[1]  # as Python finds kinds: links are left as they are
 INSTALLED = {"site-packages", "dist-packages"}
-PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
-CACHE = Path(".snakemake", "concord_code.json")  # what parsing all files takes a second for
+# Modules in which no number arises do not count: the public names and the version, sentences of
+# errors, progress bars, and the digests themselves. A number that they had would not be noticed.
+_SILENT = """concord/__init__.py concord/errors.py concord/failures.py concord/mistakes.py
+    concord/progress.py concord_studies/digests.py concord_studies/syntax.py"""
+SILENT = {str(SOURCE / name) for name in _SILENT.split()}
+# Of libraries count those that may compute. These check options, carry files or show progress:
+# what comes through them is stated in planned files, or tested when it is written.
+CARRIERS = {"h5netcdf", "msgspec", "tqdm", "yaml"}
+TABLES = {"pandas", "xarray"}  # mostly carry, and seldom compute: count by their first two numbers
 
 
 class File(NamedTuple):
@@ -39,7 +49,12 @@ def digest_code(*roots: str | Path) -> dict[str, Any]:
 
     roots: dotted names of this project's modules, or files.
     """
-    return _digest_code(frozenset(roots))
+    return _digest_code(tuple(sorted(set(roots), key=_place_of)))
+
+
+def _place_of(root: str | Path) -> tuple[object, ...]:
+    """Return what orders roots in the same way wherever the project lies: room and name first."""
+    return str(root).split("/")[-2:], str(root)
 
 
 def import_closure(*roots: str | Path) -> dict[str, File]:
@@ -53,13 +68,21 @@ def import_closure(*roots: str | Path) -> dict[str, File]:
     return files
 
 
+def forget_files() -> None:
+    """Forget what files were like, so that digests are of what they are now."""
+    for function in (_digest_code, read_digest, _find_modules, _folder_of, _list_data):
+        function.cache_clear()
+
+
 @cache
-def _digest_code(roots: frozenset[str | Path]) -> dict[str, Any]:
+def _digest_code(roots: tuple[str | Path, ...]) -> dict[str, Any]:
     """Return what ``digest_code`` does, once in a process for each set of roots."""
     files = import_closure(*roots)
+    number = {path: i for i, path in enumerate(files)}
     names = sorted({name for file in files.values() for name in file.libraries})
     return {
-        "code": digest(sorted(file.digest for file in files.values())),
+        # Without names, which would say where the project lies; what is swapped has other numbers.
+        "code": digest([[f.digest, *(number[path] for path in f.files)] for f in files.values()]),
         "libraries": {"python": PYTHON, **{name: version(name) for name in names}},
     }
 
@@ -71,102 +94,96 @@ def digest(content: Any) -> str:
 
 
 def _path_of(root: str | Path) -> str:
-    """Return the file of a module, given by its dotted name, as text; a path stays as it is."""
+    """Return the file of a module, given by its dotted name, or of a path, as text."""
     if isinstance(root, Path):
-        return str(root)
+        return os.path.abspath(root)
     path = SOURCE.joinpath(*root.split("."))
     return str(path / "__init__.py" if path.is_dir() else path.with_suffix(".py"))
 
 
 @cache
 def read_digest(path: str) -> File:
-    """Return a file's digest and imports, from the cache if the file has not changed since."""
-    entries, now = _load_cache(), list(signature(path) or ())
-    if path not in entries or entries[path][0] != now:
-        entries[path] = now, _parse_file(path)
-        if CACHE.parent.is_dir():
-            _save_cache_at_exit()
-    return File(*entries[path][1])
-
-
-@cache
-def _load_cache() -> dict[str, Any]:
-    """Return signature, digest and imports of files by path, as saved by an earlier process."""
+    """Return a file's digest, and the files and libraries that it imports."""
     try:
-        entries: dict[str, Any] = json.loads(CACHE.read_text())
-    except (OSError, ValueError):
-        return {}
-    return entries
-
-
-@cache
-def _save_cache_at_exit() -> None:
-    """Have Python write the cache of digests and imports when it ends; once in a process."""
-    atexit.register(lambda: CACHE.write_text(json.dumps(_load_cache())))
-
-
-def _parse_file(path: str) -> File:
-    """Return a Python file's digest, without docstrings, and the files and libraries it imports."""
-    try:
-        tree = ast.parse(Path(path).read_bytes(), path)
+        content = Path(path).read_bytes()
     except OSError as error:
         raise ConcordError(f"{path}: cannot be read ({error.strerror})") from error
-    except (SyntaxError, ValueError, RecursionError) as error:
-        raise ConcordError(f"{path}: it is not Python ({error}); correct it") from None
-    _strip_docstrings(tree)
-    files: set[str] = set()
-    libraries: set[str] = set()
-    for name, members in _imports(tree, path):
-        top = name.partition(".")[0]
-        if top.startswith(("/", ".")):  # relative, and so a path
-            files |= set(_find_files(Path(name), members))
-        elif (SOURCE / top).is_dir() and top.startswith("concord"):
-            files |= set(_find_files(SOURCE.joinpath(*name.split(".")), members))
+    plugins = _plugins_of(path)
+    if plugins and not path.endswith(".py"):
+        name = Path(path).relative_to(plugins).as_posix()
+        return File(digest([name, hashlib.sha256(content).hexdigest()]), [], [])
+    code = read_code(content, path)
+    files: dict[str, None] = dict.fromkeys(_list_data(plugins) if plugins else ())
+    libraries, words = set[str](), set[str]()
+    for dots, module, members in code.imports:
+        top, _, below = module.partition(".")
+        if dots:
+            files |= _find_modules(Path(path).parents[dots - 1], module, members)
+        elif plugins and top == "concord_plugins":  # files of a study import each other alone
+            files |= _find_modules(plugins, below.partition(".")[2], members)
+        elif top in LAZY:
+            files |= _find_modules(SOURCE, module, members)
+            if module == PROBLEMS or not {*_lazy_modules(module), "*"}.isdisjoint(members):
+                words |= {*code.words, *members}
         elif top not in sys.stdlib_module_names and (place := _folder_of(top)):
             if INSTALLED.isdisjoint(place.parts):
-                files |= set(_find_files(place.joinpath(*name.split(".")), members))
-            else:
+                files |= _find_modules(place, module, members)
+            elif top not in CARRIERS:
                 libraries.add(top)
-    return File(digest(ast.dump(tree)), sorted(files - {path}), sorted(libraries))
+    files |= dict.fromkeys(_find_kinds(sorted(words), plugins))
+    others = [file for file in files if file not in SILENT and file != path]
+    return File(code.digest, others, sorted(libraries))
 
 
-def _strip_docstrings(tree: ast.Module) -> None:
-    """Remove docstrings from a syntax tree, and blocks that type checkers alone read."""
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list):
-            node.body = [one for one in body if not _is_unread(one)] or [ast.Pass()]  # type: ignore[attr-defined]
+def _plugins_of(path: str) -> Path | None:
+    """Return the folder ``plugins``, of a study in use, in which a file lies. None for others."""
+    if "/plugins/" not in path:
+        return None
+    folders = (os.path.abspath(study / "plugins") for study in kinds.studies)
+    return next((Path(f) for f in folders if path.startswith(f"{f}/")), None)
 
 
-def _is_unread(node: ast.stmt) -> bool:
-    """Return whether a statement is a docstring, or a block for type checkers."""
-    match node:
-        case ast.Expr(value=ast.Constant(value=str())):
-            return True
-        case ast.If(test=ast.Name(id="TYPE_CHECKING")):
-            return True
-    return False
+@cache
+def _list_data(plugins: Path) -> list[str]:
+    """Return the files in a folder of plug-ins that are no Python, hidden, or an editor's copy."""
+    return [
+        str(path)
+        for path in sorted(plugins.rglob("*"))
+        if not path.name.endswith((".py", ".pyc", "~"))
+        and path.is_file()
+        and not any(part.startswith(".") for part in path.relative_to(plugins).parts)
+    ]
 
 
-def _imports(tree: ast.Module, path: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield what a file imports: a module, or the path of a relative one, and names from it."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from ((alias.name, []) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            members = [alias.name for alias in node.names]
-            if not node.level:
-                yield node.module or "", members
-            else:
-                above = Path(path).absolute().parents[node.level - 1]
-                yield str(above.joinpath(*(node.module or "").split("."))), members
+@cache
+def _find_modules(place: Path, module: str, members: Sequence[str]) -> dict[str, None]:
+    """Return the files of a module in a place, of packages around it, and of members of it."""
+    parts = module.split(".") if module else []
+    lazy: Mapping[str, str] = {}
+    around = [os.path.join(place, *parts[:end]) for end in range(1, len(parts))]
+    if place == SOURCE:  # whose packages have nothing that is not imported by its name
+        lazy, around = _lazy_modules(module), []
+    folder = os.path.join(place, *parts)
+    below = [lazy.get(member, member) for member in (lazy if "*" in members else members)]
+    modules = [folder, *(os.path.join(folder, *name.split(".")) for name in below)]
+    paths = (f"{module}{end}" for module in modules for end in (".py", "/__init__.py"))
+    packages = (f"{folder}/__init__.py" for folder in around)
+    return dict.fromkeys(filter(os.path.isfile, (*packages, *paths)))
 
 
-def _find_files(module: Path, members: Iterable[str]) -> Iterator[str]:
-    """Yield the files of a module, and of its members that are modules."""
-    for place in (module, *(module / member for member in members)):
-        for path in (place.with_name(f"{place.name}.py"), place / "__init__.py"):
-            if path.is_file():
+def _lazy_modules(package: str) -> Mapping[str, str]:
+    """Return the modules in which the lazy names of a package of this project are defined."""
+    table: Mapping[str, str] = import_module(package)._PUBLIC if package in LAZY else {}
+    return table
+
+
+def _find_kinds(words: Iterable[str], plugins: Path | None) -> Iterator[str]:
+    """Yield the files of kinds of these names: built in, and of a folder of plug-ins."""
+    for room in kinds.ROOMS:
+        for word in words:
+            if word in kinds.built_in(room):
+                yield _path_of(kinds.location(room, word))
+            elif plugins and (path := plugins / room / f"{word}.py").is_file():
                 yield str(path)
 
 
@@ -189,13 +206,14 @@ def version(name: str) -> str:
 
     for distribution in (_ALIASES.get(name, name), *_distributions().get(name, ())):
         try:
-            return metadata.version(distribution)
+            text = metadata.version(distribution)
         except metadata.PackageNotFoundError:
             continue
+        return ".".join(text.split(".")[:2]) if name in TABLES else text
     return "unknown"
 
 
-_ALIASES = {"ot": "POT", "sklearn": "scikit-learn", "yaml": "PyYAML"}
+_ALIASES = {"ot": "POT", "sklearn": "scikit-learn"}
 
 
 @cache

@@ -12,7 +12,6 @@ from concord import contracts, kinds, problem, reference
 from concord.batch_gradients import MiniBatches
 from concord.errors import ConcordError
 from concord.hints import choices
-from concord.kinds import docstring_of
 from concord.laws.gaussian import Gaussian
 from concord.laws.quadrature import Grid
 from concord.laws.reference_laws import AnalyticLaw, Draws
@@ -26,6 +25,7 @@ from concord.samplers.de_sgld import DESGLD
 from concord_arena.testing import CHECKS, PROTOCOLS, Inapplicable, methods
 from concord_arena.testing.variants import Bare
 from concord_studies import contracts as study_contracts
+from concord_studies.catalog import docstring_of
 
 OF_MODULES = {*PROTOCOLS.values(), study_contracts.OutputKind}
 # Whose other checks have tests of their own.

@@ -102,6 +102,7 @@ EDITS = {
     "the code of verdicts": (f"{STUDIES}/stages/judge.py", *DEF, {"claims"}),
     "a comment": (f"{SOURCE}/samplers/de_sgld.py", "\nclass ", "\n# A comment.\nclass ", set()),
     "a docstring": (f"{SOURCE}/samplers/de_sgld.py", '"""', '"""Newly: ', set()),
+    "the version alone": (f"{SOURCE}/__init__.py", '__version__ = "', '__version__ = "9.', set()),
 }  # fmt: skip
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from concord.errors import FINITE_RANGE
 from concord.fast import kernels
 from concord.networks.graph import DENSE_AGENTS
 from concord.networks.network import Network
@@ -19,6 +18,7 @@ from concord.networks.trigger import trigger_of
 from concord.problem import CountedProblem
 from concord.random import draw_ticks
 from concord.sampler import Positions
+from concord.values import FINITE_RANGE
 
 # Numbers up to which positions are few, and dimensions up to which loops are compiled by size.
 SMALL, UNROLLED = 1 << 13, 8

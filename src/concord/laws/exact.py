@@ -20,9 +20,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from concord.errors import FINITE_RANGE
 from concord.laws.iterations import Cycle
 from concord.summary import Summarized
+from concord.values import FINITE_RANGE
 
 # Mean and covariance, (..., S) and (..., S, S).
 Moments = tuple[np.ndarray, np.ndarray]

@@ -15,7 +15,7 @@ import msgspec
 from concord import contracts, kinds
 from concord.errors import ConcordError
 from concord.hints import meaning_of
-from concord.kinds import docstring_of, options_of
+from concord.kinds import options_of
 from concord.networks.compressions import CompressionKind
 from concord.networks.topology import TopologyKind
 from concord.options import Options
@@ -23,6 +23,7 @@ from concord.sampler import Sampler
 from concord_arena.testing import parts, samplers
 from concord_arena.testing.variants import SEED, Broken, Inapplicable, expect
 from concord_studies import contracts as studies
+from concord_studies.catalog import docstring_of
 from concord_studies.markup import line
 
 __all__ = ["CHECKS", "Broken", "Inapplicable", "Outcome", "run"]

@@ -17,7 +17,7 @@ from concord_studies.configuration.config import load_config
 from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
 from concord_studies.digests import digest_code as stated
-from concord_studies.digests import import_closure, read_digest
+from concord_studies.digests import import_closure
 
 DOC = Path(__file__).parents[3] / "docs" / "your-sampler.md"
 SAMPLER = re.search(r"```python\n(.*?)```", DOC.read_text(), re.S)[1]
@@ -242,8 +242,7 @@ def test_files_of_a_study_share_code_which_counts_as_theirs(study):
     assert str(shared.absolute()) in import_closure(rails)
     before = stated(rails)
     shared.write_text("ODD = 'make no rails; take one more'\n")
-    for remembered in (read_digest, digests._load_cache, digests._digest_code):
-        remembered.cache_clear()
+    digests.forget_files()
     assert stated(rails) != before
 
 

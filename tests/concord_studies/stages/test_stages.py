@@ -15,8 +15,8 @@ import yaml
 import by_hand
 import concord
 from concord import streams
-from concord.errors import FINITE_RANGE
 from concord.sampling.trace_files import load
+from concord.values import FINITE_RANGE
 from concord_cli.__main__ import main
 from concord_studies import io
 from concord_studies.configuration.config import load_config
