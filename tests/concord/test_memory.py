@@ -19,27 +19,29 @@ PROBLEM = concord.problems.quadratic(H=[[[1.0]], [[2.0]], [[3.0]]], b=[[1.0], [0
 PEAKS = """
 import json, os, resource, sys
 import numpy as np
-import concord, concord_arena
+import concord
 from concord import calls, law_call
-from concord_arena import recommendation
 
 def call(what, agents, dim, **options):
     gram, shift = np.eye(dim) * np.ones((agents, 1, 1)), np.ones((agents, dim))
     problem = concord.problems.quadratic(gram, shift)
     run = {"network": "ring", "problem": problem} | options
     if what == "recommend":
-        return concord_arena.recommend(**run, samplers=["de_sgld"], verify=True)
+        return recommendation.recommend(**run, samplers=["de_sgld"], verify=True)
     return getattr(concord, what)("de_sgld", step_size=1e-3, **run)
 
 def peak():
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 needed = []
-for module in calls, law_call, recommendation:
-    module.require_memory = lambda size, *others: needed.append(size)
-cases = json.loads(sys.argv[1])
+look = lambda size, *others: needed.append(size)
+calls.require_memory = law_call.require_memory = look
 call("sample", 3, 2, iterations=3, chains=60), call("law", 3, 2, iterations=3)
+cases = json.loads(sys.argv[1])
 if cases[-1]["what"] == "recommend":
+    from concord_arena import recommendation
+
+    recommendation.require_memory = look
     call("recommend", 3, 1, budget={"gradients": 20})
 for case in cases:
     if not (child := os.fork()):
@@ -56,9 +58,9 @@ QUICK = [
     | {"record": {"every": 2, "agents": [0, 1, 2], "probes": ["consensus_error"]}},
     {"what": "sample", "agents": 3, "dim": 1, "iterations": 20_000, "chains": 1},
     {"what": "law", "agents": 4, "dim": 10, "iterations": 3000},
-    {"what": "law", "agents": 4, "dim": 1, "iterations": 20_000},
 ]
 LONG = [
+    {"what": "law", "agents": 4, "dim": 1, "iterations": 20_000},
     {"what": "sample", "agents": 4, "dim": 10, "iterations": 2000, "chains": 400},
     {"what": "law", "agents": 10, "dim": 60, "iterations": 20},
     {"what": "recommend", "agents": 4, "dim": 4, "budget": {"gradients": 800}},
@@ -94,7 +96,8 @@ calls = [
     lambda: concord.law(**langevin, iterations=10**9),
     lambda: concord_arena.recommend(large, "ring", budget={"gradients": 2000}, verify=True),
 ]
-concord.sample(**langevin, iterations=1), concord.law(**langevin, iterations=1), concord_arena.recommend
+concord.sample(**langevin, iterations=1), concord.law(**langevin, iterations=1)
+concord_arena.recommend
 resource.setrlimit(resource.RLIMIT_AS, (2_500_000_000, -1))
 for call in calls:
     began = time.monotonic()
