@@ -2,8 +2,8 @@
 
 Estimates are of what a call surely holds at once: what it records, with the copies that are made on
 the way, and the matrices of laws. They are within a factor of two of measured peaks. What some runs
-take beside is not in them: gradients of large problems, counts that differ between chains, averages
-of predictions.
+take besides is not in them: gradients of large problems, counts that differ between chains,
+averages of predictions.
 """
 
 import os
@@ -90,12 +90,11 @@ def bytes_of_trace(record: Record, chains: int, agents: int, dim: int, iteration
     return held + agents * dim * chains * BYTES
 
 
-def bytes_of_law(count: int, agents: int, dim: int) -> float:
-    """Return the bytes that moments at ``count`` iterations take when they are put together."""
-    numbers = (agents + 1) * dim * (1 + dim)
-    return count * (2 * numbers * BYTES + OF_LAW)
+def bytes_of_law(count: int, agents: int, dim: int, most: float) -> float:
+    """Return the bytes that moments at ``count`` iterations take when they are put together.
 
-
-def bytes_of_steps(size: float) -> float:
-    """Return the bytes that reading a law off a step takes, of ``size`` entries agents * dim."""
-    return SQUARES * size**2 * BYTES
+    most: the largest number of entries agents * dim for which a step is read.
+    """
+    numbers = 2 * count * (agents + 1) * dim * (1 + dim)
+    matrices = SQUARES * min(agents * dim, most) ** 2
+    return (numbers + matrices) * BYTES + count * OF_LAW

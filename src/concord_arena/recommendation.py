@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from concord import streams
 from concord.errors import ConcordError, short
 from concord.laws.read_off import NoLaw
-from concord.memory import BYTES, bytes_of_steps, require_memory
+from concord.memory import BYTES, require_memory
 from concord.networks.construction import network as network_of
 from concord.options import build, plain
 from concord.problem import Problem, Quadratic
@@ -23,7 +23,15 @@ from concord.problems.gaussian_fit import fit
 from concord.progress import each
 from concord.sampling.initial import Law
 from concord.summary import Summarized
-from concord_arena.answer import CONFIRMED, UNSOLVED, Candidate, Search, Wish
+from concord_arena.answer import (
+    CONFIRMED,
+    LARGEST_POWERS,
+    SMALL,
+    UNSOLVED,
+    Candidate,
+    Search,
+    Wish,
+)
 from concord_arena.doubts import doubts
 from concord_arena.entries import Entry, scale_entries
 from concord_arena.read_outs import read_out
@@ -37,6 +45,7 @@ if TYPE_CHECKING:
 VERIFIED, CHAINS = 3, 1000
 LEADING = 8  # rows that are searched more finely
 PILOT, DIVERGING = 100, 1  # chains that try a leader whose law is approximate; may diverge
+OF_LEADERS = 150  # matrices of the positions' size that the own laws of a leader hold at least
 ROUNDING = 1e-12  # b2 of what has no bias, in figures
 
 
@@ -303,15 +312,18 @@ def recommend(
 
 
 def _estimate_memory(problem: Problem, wish: Wish, chains: int) -> float:
-    """Return the bytes that laws of positions take, and trials by so many chains.
+    """Return the bytes that the laws of settings take, or later trials by so many chains.
 
     Trials hold draws five times: as they are, read out, squared, and joined.
     """
     agents, dim = problem.agents, problem.dim
-    draws = min(LATE, 1 + wish.budget.get("gradients", np.inf) / 2) if wish.averages else 1
-    trials = 5 * chains * draws * agents * dim
+    size, draws = agents * dim, 1.0
+    if wish.averages:
+        draws = min(LATE, 1 + wish.budget.get("gradients", np.inf) / 2)
+    settings = LARGEST_POWERS * min(size / SMALL, 1) ** 2
+    leaders = OF_LEADERS * min(size, CONFIRMED) ** 2
     hessians = 2 * agents * dim**2  # of the fit
-    return bytes_of_steps(min(agents * dim, CONFIRMED)) + BYTES * (trials + hessians)
+    return BYTES * (hessians + max(settings + leaders, 5 * chains * draws * size))
 
 
 def _search_entries(

@@ -64,6 +64,7 @@ LONG = [
     {"what": "sample", "agents": 4, "dim": 10, "iterations": 2000, "chains": 400},
     {"what": "law", "agents": 10, "dim": 60, "iterations": 20},
     {"what": "recommend", "agents": 4, "dim": 4, "budget": {"gradients": 800}},
+    {"what": "recommend", "agents": 10, "dim": 4, "budget": {"gradients": 200}},
 ]
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="limits and peaks are Linux's")
 
