@@ -13,6 +13,7 @@ from concord.arguments import RunArguments, prepare
 from concord.chains import Labels, sample_chains
 from concord.contracts import WithNames
 from concord.errors import ConcordError, warn_of_divergence
+from concord.memory import bytes_of_trace, require_memory
 from concord.options import plain
 from concord.problem import Problem
 from concord.sampler import Sampler
@@ -35,6 +36,7 @@ def sample(
     record: Mapping[str, Any] | None = None,
     labels: tuple[str, str, str, str] | None = None,
     progress: bool | None = None,
+    memory: float | None = None,
     **options: Any,
 ) -> Trace:
     r"""Run a sampler on independent chains of a network of agents, and return their trace.
@@ -44,10 +46,11 @@ def sample(
     .. math:: \pi(x) \propto \exp\Bigl(-\sum_i f_i(x)\Bigr),
 
     where agent i knows the gradient of f_i and the vectors that its neighbors send. The pipeline
-    calls the same function: the same arguments give the same numbers. An interrupt (Ctrl-C) ends
-    the run; the trace then has the chains that are complete, or the first chains' iterations so
-    far, and a line says so. Chains that diverge are not stopped: a ``concord.DivergenceWarning``
-    says how many diverged, and when.
+    calls the same function: the same arguments give the same numbers. There are 100 chains, unless
+    ``chains`` says otherwise, and what is recorded of them is held in memory. An interrupt (Ctrl-C)
+    ends the run; the trace then has the chains that are complete, or the first chains' iterations
+    so far, and a line says so. Chains that diverge are not stopped: a
+    ``concord.DivergenceWarning`` says how many diverged, and when.
 
     Parameters
     ----------
@@ -77,6 +80,9 @@ def sample(
         study (``load_run``).
     progress
         Show a progress bar; none: on a terminal.
+    memory
+        GB that the call may take; none: what the machine has available. A run whose trace would
+        take more is refused before it starts.
     **options
         Of the sampler, such as ``step_size``: a number, or a schedule as in a study's files.
 
@@ -90,7 +96,8 @@ def sample(
     Raises
     ------
     ConcordError
-        If an argument does not fit, or the sampler refuses problem or network.
+        If an argument does not fit, the trace would not fit into memory, or the sampler refuses
+        problem or network.
 
     Examples
     --------
@@ -101,6 +108,11 @@ def sample(
     (100, 201, 3, 1)
     """
     run = prepare(sampler, problem, network, iterations, chains, initial, record, options)
+    length = run.options
+    needed = bytes_of_trace(
+        length.record, length.chains, problem.agents, problem.dim, length.iterations
+    )
+    require_memory(needed, memory, "take fewer chains, or record less (record={'every': 10})")
     seed = streams.seed_of(seed, rng)
     trace = sample_chains(
         run.sampler.params,

@@ -13,6 +13,7 @@ from concord.calls import step_advice
 from concord.errors import warn_of_divergence
 from concord.laws import exact
 from concord.laws.law import LARGEST, LawInputs, law_of_run
+from concord.memory import bytes_of_law, require_memory
 from concord.problem import Problem, Quadratic
 from concord.sampler import Sampler
 from concord.sampling.trace import Trace
@@ -27,6 +28,7 @@ def law(
     initial: Mapping[str, Any] | None = None,
     record: Mapping[str, Any] | None = None,
     approximate: bool = False,
+    memory: float | None = None,
     **options: Any,
 ) -> exact.Law:
     r"""Return the exact mean and covariance of each agent's position over time, without chains.
@@ -49,6 +51,8 @@ def law(
         Of a problem of any gradient: every agent is linearized at its own law along the way. The
         law says so (``approximate``); how far off it is, docs/recommend.md tells. It is refused
         where it is not finite, though chains may be.
+    memory
+        GB that the call may take, as of ``concord.sample``.
 
     Returns
     -------
@@ -59,7 +63,7 @@ def law(
     Raises
     ------
     ConcordError
-        If an argument does not fit, or no exact law is known.
+        If an argument does not fit, the law would not fit into memory, or no exact law is known.
 
     Examples
     --------
@@ -75,6 +79,9 @@ def law(
     array([0.37, 0.01])
     """
     run = prepare(sampler, problem, network, iterations, 1, initial, record, options)
+    count, most = run.options.record.count(iterations), np.inf if approximate else LARGEST
+    needed = bytes_of_law(count, problem.agents, problem.dim, most)
+    require_memory(needed, memory, "record less (record={'every': 10}, or {'at': [1000]})")
     inputs = LawInputs(
         run.sampler.params,
         problem,

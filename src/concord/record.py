@@ -68,6 +68,10 @@ class Record(Options):
             return np.unique([k for k in self.at if k <= iterations])
         return np.arange(0, iterations + 1, self.every)
 
+    def count(self, iterations: int) -> int:
+        """Return the number of recorded iterations, of which there may be too many to list."""
+        return 1 + iterations // self.every if self.at is None else len(self.iterations(iterations))
+
 
 class Recorder:
     """A callback of the loop that records what ``Record`` specifies of every due iteration.
@@ -230,9 +234,7 @@ def check_record(record: Record, agents: int, chains: int, iterations: int, wher
     """Refuse a record of nothing, of agents that do not exist, or of too many numbers."""
     recorded = range(agents) if record.agents is None else record.agents
     check_agents(record.agents or (), agents, f"{where}.agents")
-    draws = 1 + iterations // record.every
-    if record.at is not None:
-        draws = len(record.iterations(iterations))
+    draws = record.count(iterations)
     if not draws:
         raise ConcordError(
             f"{where}.at: none of these is one of the {iterations} iterations; add one"

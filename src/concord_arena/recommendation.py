@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from concord import streams
 from concord.errors import ConcordError, short
 from concord.laws.read_off import NoLaw
+from concord.memory import BYTES, require_memory
 from concord.networks.construction import network as network_of
 from concord.options import build, plain
 from concord.problem import Problem, Quadratic
@@ -22,11 +23,19 @@ from concord.problems.gaussian_fit import fit
 from concord.progress import each
 from concord.sampling.initial import Law
 from concord.summary import Summarized
-from concord_arena.answer import UNSOLVED, Candidate, Search, Wish
+from concord_arena.answer import (
+    CONFIRMED,
+    LARGEST_POWERS,
+    SMALL,
+    UNSOLVED,
+    Candidate,
+    Search,
+    Wish,
+)
 from concord_arena.doubts import doubts
 from concord_arena.entries import Entry, scale_entries
 from concord_arena.read_outs import read_out
-from concord_arena.trials import Trials, nondefault_options
+from concord_arena.trials import LATE, Trials, nondefault_options
 from concord_studies import metrics, results, words
 from concord_studies.contracts import PRICES
 
@@ -36,6 +45,7 @@ if TYPE_CHECKING:
 VERIFIED, CHAINS = 3, 1000
 LEADING = 8  # rows that are searched more finely
 PILOT, DIVERGING = 100, 1  # chains that try a leader whose law is approximate; may diverge
+OF_LEADERS = 150  # matrices of the positions' size that the own laws of a leader hold at least
 ROUNDING = 1e-12  # b2 of what has no bias, in figures
 
 
@@ -162,6 +172,7 @@ def recommend(
     verify: bool = False,
     seed: int | None = streams.SEED,
     rng: streams.Rng = None,
+    memory: float | None = None,
 ) -> Answer:
     r"""Recommend a sampler and its options, and predict how far its results are off.
 
@@ -211,6 +222,8 @@ def recommend(
         draws a fresh one, ``answer.best["seed"]``.
     rng
         In place of ``seed``, as of ``concord.sample``.
+    memory
+        GB that the call may take, as of ``concord.sample``.
 
     Returns
     -------
@@ -221,7 +234,8 @@ def recommend(
     Raises
     ------
     ConcordError
-        If an argument does not fit, no mode is found, or no sampler can be had for the budget.
+        If an argument does not fit, the call would not fit into memory, no mode is found, or no
+        sampler can be had for the budget.
 
     Examples
     --------
@@ -250,6 +264,9 @@ def recommend(
         )
     if chains and target is not None:
         raise ConcordError("chains: they score a budget, and no target; give a budget in its place")
+    tried = max(chains, CHAINS if verify else 0)
+    remedy = "choose a smaller problem" if not tried else "take fewer chains, and no verify"
+    require_memory(_estimate_memory(problem, wish, tried), memory, remedy)
     agents, master = network_of(network, problem.agents), streams.seed_of(seed, rng)
     start = {"kind": "normal"} if initial is None else dict(initial)
     law = build(Law, start, "initial")
@@ -262,7 +279,7 @@ def recommend(
         trust = doubts(problem, posterior_fit, positions)
         masks = partial(streams.generator, master, "network", "recommend")
         search = Search(problem, agents, positions, posterior_fit, wish, masks)
-        trials = Trials(search, chains, master, start)
+        trials = Trials(search, chains, master, start, memory)
         entries, others = scale_entries(posterior_fit, samplers)
         rows, lacking = _search_entries(search, entries, trials)
         lacking += others
@@ -292,6 +309,21 @@ def recommend(
         verified = trials._replace(chains=CHAINS).verify(rows[:VERIFIED]) if verify else None
     table = _table(rows, lacking, wish)
     return Answer(table, arguments, trust, verified, search.settings_tried, rows, search)
+
+
+def _estimate_memory(problem: Problem, wish: Wish, chains: int) -> float:
+    """Return the bytes that the laws of settings take, or later trials by so many chains.
+
+    Trials hold draws five times: as they are, read out, squared, and joined.
+    """
+    agents, dim = problem.agents, problem.dim
+    size, draws = agents * dim, 1.0
+    if wish.averages:
+        draws = min(LATE, 1 + wish.budget.get("gradients", np.inf) / 2)
+    settings = LARGEST_POWERS * min(size / SMALL, 1) ** 2
+    leaders = OF_LEADERS * min(size, CONFIRMED) ** 2
+    hessians = 2 * agents * dim**2  # of the fit
+    return BYTES * (hessians + max(settings + leaders, 5 * chains * draws * size))
 
 
 def _search_entries(

@@ -43,13 +43,14 @@ def nondefault_options(row: Candidate, wish: Wish) -> dict[str, Any]:
 class Trials(NamedTuple):
     """Runs of settings that a search has found, by so many chains of a seed.
 
-    initial: the distribution of x^(0), as of ``concord.sample``.
+    initial, memory: as of ``concord.sample``.
     """
 
     search: Search
     chains: int
     seed: int
     initial: Mapping[str, Any]
+    memory: float | None = None
 
     def run(self, row: Candidate, problem: Problem, at: Sequence[int]) -> Trace:
         """Return the trace of a row's setting on a problem, at iterations ``at``."""
@@ -65,6 +66,7 @@ class Trials(NamedTuple):
                 chains=self.chains,
                 seed=self.seed,
                 initial=self.initial,
+                memory=self.memory,
                 **nondefault_options(row, self.search.wish),
             )
 

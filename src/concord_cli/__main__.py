@@ -220,6 +220,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--verify", action="store_true", help="run the best three, and compare")
     sub.add_argument("--chains", type=int, default=0, help="try what has no law by so many chains")
     sub.add_argument("--batch-size", type=int, help="points of mini-batches; none: full gradients")
+    sub.add_argument("--memory", type=float, help="GB that it may take; none: what there is")
     sub.add_argument("-o", "--output", type=_path((".csv", ".pdf", ".svg", ".png")), nargs="+")
     sub = command("changes", "list verdicts that differ from the committed ones", ledger, expected)
     sub.add_argument("--strict", action="store_true", help="exit with an error if any differs")

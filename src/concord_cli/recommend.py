@@ -29,6 +29,7 @@ def recommend(options: Namespace) -> None:
             chains=options.chains,
             verify=options.verify,
             seed=run.seed,
+            memory=options.memory,
         )
         print(f"{task}: {answer}")
         if answer.verified is not None:

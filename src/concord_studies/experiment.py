@@ -123,7 +123,7 @@ def read_runs(path: Path) -> Experiment:
         if not runs:
             raise ValueError("it has no run")
         return Experiment(study, runs, stated["universe"])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConcordError(f"{path}: it is not as planning writes it ({error}); {AGAIN}") from None
 
 

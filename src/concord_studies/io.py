@@ -2,7 +2,8 @@
 
 YAML is read as plain data with the numbers of YAML 1.2: ``1e-4`` is one, while octals, sexagesimals
 and dates (``010``, ``1:30``, ``2021-11-20``) stay text. Refused, with the line: a key that is not
-unique (else the last would win in silence) or no text, and tags (``!!python/...``, ``!!set``).
+unique (else the last would win in silence) or no text, tags (``!!python/...``, ``!!set``), values
+nested too deeply, and aliases that stand for too much, or for themselves.
 """
 
 import csv
@@ -21,6 +22,9 @@ from yaml import MarkedYAMLError
 
 from concord.errors import ConcordError, short
 from concord.options import build
+
+DEEPEST = 100  # levels of nested values, of which studies have about ten
+MOST_REPEATED = 100_000  # values for which a file's aliases may stand
 
 _EXPONENT = r"[eE][-+]?[0-9]{1,9}"
 _NUMBERS = {
@@ -115,6 +119,37 @@ for _name, (_pattern, _starts) in _NUMBERS.items():
     )
 
 
+def _refuse_unbounded(text: str) -> None:
+    """Raise YAML's error where values are nested too deeply, or aliases stand for too many.
+
+    It looks at the parser's events, before the C composer, which crashes on deep nesting.
+    """
+    nested: list[tuple[str | None, int]] = []  # anchors, and the values that were before them
+    sizes: dict[str | None, int] = {}
+    count = repeated = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.AliasEvent):
+            name = short(event.anchor)
+            if any(anchor == event.anchor for anchor, _ in nested):
+                raise _refusal(event, f"the alias {name} is inside its own value; write it out")
+            repeated += sizes.get(event.anchor, 0)
+            count += sizes.get(event.anchor, 0)
+            if repeated > MOST_REPEATED:
+                problem = f"with the alias {name} aliases stand for more than {MOST_REPEATED:,}"
+                raise _refusal(event, f"{problem} values; use fewer aliases of aliases")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = nested.pop()
+            sizes[anchor] = count - before
+        elif isinstance(event, yaml.NodeEvent):
+            if isinstance(event, yaml.ScalarEvent):
+                sizes[event.anchor] = 1
+            else:
+                nested.append((event.anchor, count))
+            if len(nested) > DEEPEST:
+                raise _refusal(event, f"values are nested more than {DEEPEST} deep; nest fewer")
+            count += 1
+
+
 def load_yaml(path: Path | str) -> Any:
     """Read a YAML file.
 
@@ -123,6 +158,7 @@ def load_yaml(path: Path | str) -> Any:
     """
     text = read_text(path)
     try:
+        _refuse_unbounded(text)
         return yaml.load(text, Loader=_Loader)  # noqa: S506  # it is a safe one
     except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)

@@ -26,6 +26,23 @@ REFUSED = {
 }
 
 
+# From ten bytes to 9 MB; read whole, or handed on, they take all memory, or the stack.
+BOMB = "".join(f"a{i + 1}: &a{i + 1} [{', '.join([f'*a{i}'] * 9)}]\n" for i in range(12))
+MERGES = "".join(f"a{i + 1}: &a{i + 1} {{<<: [{', '.join([f'*a{i}'] * 9)}]}}\n" for i in range(12))
+UNBOUNDED = {
+    "an alias bomb": (f"a0: &a0 x\n{BOMB}", "line 7 column .* stand for more than 100,000 values"),
+    "a bomb of merges": (f"a0: &a0 {{x: 1}}\n{MERGES}", "line 6 column .*use fewer aliases"),
+    "a list in itself": ("a: &a [*a]", "line 1 column 8: the alias 'a' is inside its own value"),
+    "a mapping in itself": ("&a\nb: {c: *a}", "line 2 column 8: the alias 'a' is inside its own"),
+    "a merge of itself": ("a: &a {<<: *a}", "line 1 column 12: the alias 'a' is inside its own"),
+    "nested keys": ("".join(f"{' ' * i}k:\n" for i in range(3000)), "line 101 column 101: values"),
+    "brackets": ("[" * 100_000, "line 1 column 101: values are nested more than 100 deep"),
+    "braces": ("{a: " * 100_000 + "}" * 100_000, "line 1 column 401: values are nested more"),
+    "dashes": ("- " * 100_000 + "x", "line 1 column 201: values are nested more than 100 deep"),
+}
+REFUSED |= UNBOUNDED
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_no_plain_data_is_refused_at_its_line(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

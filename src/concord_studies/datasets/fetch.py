@@ -1,12 +1,17 @@
 """Fetching data files: from the data mirror (a folder), then from the registry's hosts in turn.
 
-A file is used only if its size and SHA-256 are the registered ones, wherever it comes from.
+A file is used only if its size and SHA-256 are the registered ones, wherever it comes from. A
+download ends at that size, and after the time in which a slow host would have sent so much.
 """
 
+import io
 import logging
 import os
 import shutil
+from concurrent.futures import Future
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import pooch
 from requests import RequestException
@@ -21,6 +26,7 @@ from concord_studies.io import whole_file
 log = logging.getLogger(__name__)
 
 MIRROR_VARIABLE = "CONCORD_DATA_MIRROR"
+LEAST_RATE = 50_000  # bytes per second: what comes more slowly is asked of the next host
 
 
 def fetch(
@@ -38,7 +44,8 @@ def fetch(
     replaced.
     mirror: folder to look in before the hosts; without it, the variable ``CONCORD_DATA_MIRROR``.
     registry: the registry's path.
-    timeout: longest wait for an answer or for the next bytes, in seconds.
+    timeout: longest wait for an answer or for the next bytes, in seconds. A host has twice as long
+    in all, and a second for each ``LEAST_RATE`` bytes of the file.
     A ConcordError if the name is not registered, the mirror is not a folder, or no source has the
     right file; the message lists what each source answered.
     """
@@ -58,7 +65,7 @@ def fetch(
                     _raise_if_refused(mismatch(source, file))
                     shutil.copyfile(source, part)
                 else:
-                    _download(source, part, timeout)
+                    _download(source, part, file.bytes, timeout)
                     _raise_if_refused(mismatch(part, file))
             return destination
         except _Refused as error:
@@ -84,13 +91,46 @@ def _raise_if_refused(why: str | None) -> None:
         raise _Refused(why)
 
 
-def _download(url: str, part: Path, timeout: float) -> None:
-    """Download a file to ``part``, or raise ``_Refused`` with the reason of the failure."""
+class _BoundedFile(io.BufferedWriter):
+    """A file that is written up to a size, beyond which ``_Refused`` is raised."""
+
+    def __init__(self, path: Path, most: int) -> None:
+        """Open the file at ``path``; most: its largest size, in bytes."""
+        super().__init__(io.FileIO(path, "w"))
+        self._most = most
+
+    def write(self, chunk: Any) -> int:
+        """Write a chunk, if the file is then not too large."""
+        if self.tell() + len(chunk) > self._most:
+            raise _Refused(f"sends more than the {self._most} bytes of the file")
+        return super().write(chunk)
+
+
+def _download(url: str, part: Path, size: int, timeout: float) -> None:
+    """Download a file to ``part``, or raise ``_Refused`` with the reason of the failure.
+
+    size: the registered one, in bytes.
+    """
     # No compression in transit: sizes and hashes are those of the file as it is stored.
     headers = {"Accept-Encoding": "identity", "User-Agent": f"concord/{__version__}"}
     load = pooch.HTTPDownloader(chunk_size=1 << 16, timeout=timeout, headers=headers)
+    end: Future[None] = Future()
+
+    def download(file: _BoundedFile) -> None:
+        """Download to an open file, whose closing ends this."""
+        try:
+            end.set_result(load(url, file, None))
+        except Exception as error:
+            end.set_exception(error)
+
+    limit = 2 * timeout + size / LEAST_RATE
     try:
-        load(url, str(part), None)
+        with _BoundedFile(part, size) as file:
+            # A thread of its own: each byte that comes renews the wait for the next one.
+            Thread(target=download, args=(file,), daemon=True).start()
+            end.result(limit)
+    except TimeoutError:
+        raise _Refused(f"failed: it has not sent {size} bytes in {round(limit, 1)} s") from None
     except (RequestException, HTTPError, ValueError) as error:  # ValueError: a wrong redirect
         raise _Refused(f"failed: {short(str(error))}") from error
 

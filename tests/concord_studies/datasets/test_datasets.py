@@ -5,6 +5,7 @@ import hashlib
 import os
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -29,6 +30,7 @@ class Host:
     def __init__(self) -> None:
         self.answers: dict[str, Callable[[BaseHTTPRequestHandler], None]] = {}
         self.requests: list[str] = []
+        self.closed = threading.Event()
         host = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -47,6 +49,7 @@ class Host:
         self.thread.start()
 
     def close(self) -> None:
+        self.closed.set()
         self.server.shutdown()
         self.server.server_close()
         self.thread.join()
@@ -184,7 +187,7 @@ WRONG = {
     "endless redirect": (status(302, Location="/f"), "redirects"),
     "cut": (whole(sent=100_000), "IncompleteRead(100000 bytes"),
     "truncated": (whole(BODY[:-1]), f"/f has {len(BODY) - 1} bytes instead of {len(BODY)};"),
-    "too long": (whole(BODY + b"\0"), f"/f has {len(BODY) + 1} bytes instead of {len(BODY)};"),
+    "too long": (whole(BODY + b"\0"), f"/f sends more than the {len(BODY)} bytes of the file;"),
     "flipped byte": (
         whole(FLIPPED),
         f"SHA-256 {hashlib.sha256(FLIPPED).hexdigest()} instead of {SHA256}",
@@ -209,6 +212,48 @@ def test_404_everywhere(host, register, target):
     assert f"put a copy named f.bin ({len(BODY)} bytes, SHA-256 {SHA256}) into a folder" in message
     assert "CONCORD_DATA_MIRROR" in message and "data_mirror in config/config.yaml" in message
     assert nothing(target) and len(host.requests) == 2
+
+
+SENT = 1 << 26  # bytes of an endless body, if nobody hangs up
+
+
+def send_endlessly(handler) -> None:
+    handler.send_response(200)
+    handler.end_headers()
+    for _ in range(0, SENT, len(BODY)):
+        handler.wfile.write(BODY)
+    handler.server.all_sent = True
+    handler.close_connection = True
+
+
+def drip(head: bytes, what: bytes, closed: threading.Event):
+    """Return an answer that begins with ``head`` and goes on with ``what`` every 0.1 s."""
+
+    def answer(handler) -> None:
+        handler.wfile.write(head)
+        while not closed.wait(0.1):
+            handler.wfile.write(what)
+        handler.close_connection = True
+
+    return answer
+
+
+def test_an_endless_body_ends_at_the_registered_size(host, register, target):
+    host.answers |= {"/endless": send_endlessly, "/f": whole()}
+    host.server.all_sent = False
+    fetch_it(register("/endless", "/f"), target)
+    assert fetched(target) and host.requests == ["/endless", "/f"]
+    assert not host.server.all_sent
+
+
+@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: "])
+def test_a_host_that_drips_is_left_for_the_next(host, register, target, head, caplog):
+    host.answers |= {"/drip": drip(head, b"x", host.closed), "/f": whole(b"right")}
+    began = time.monotonic()
+    fetch_it(register("/drip", "/f", body=b"right"), target, timeout=0.2)
+    assert target.read_bytes() == b"right" and os.listdir(target.parent) == [target.name]
+    assert time.monotonic() - began < 1
+    assert "/drip failed: it has not sent 5 bytes in 0.4 s" in caplog.text
 
 
 # Mirror ------------------------------------------------------------------------------------------

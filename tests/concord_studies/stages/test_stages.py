@@ -235,7 +235,7 @@ def test_a_part_that_is_none_is_refused(part, parts, project, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[]", "a: [", '{"study": "x"}', '{"study": 1, "runs": {}}']
+    "content", ["", "[]", "a: [", "[" * 100_000, '{"study": "x"}', '{"study": 1, "runs": {}}']
 )
 def test_a_broken_runs_yaml_is_refused(content, tmp_path, capsys):
     (tmp_path / "runs.yaml").write_text(content)

@@ -1,0 +1,100 @@
+"""The memory that a call will take, which is looked at before it starts.
+
+Estimates are of what a call surely holds at once: what it records, with the copies that are made on
+the way, and the matrices of laws. They are within a factor of two of measured peaks. What some runs
+take besides is not in them: gradients of large problems, counts that differ between chains,
+averages of predictions.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from concord.errors import ConcordError
+from concord.options import Positive, build
+from concord.record import Record
+from concord.streams import CHAINS_PER_BLOCK
+
+PROC, CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")  # of Linux
+GIGABYTE = 1e9
+BYTES = 8  # of a number
+OF_DRAW, OF_LAW = 1000, 1200  # bytes of the objects that hold what is recorded of an iteration
+SQUARES = 20  # matrices of a state's size that reading a law off a step holds
+
+
+def require_memory(needed: float, memory: float | None, remedy: str) -> None:
+    """Raise a ConcordError if a call needs more memory than there is.
+
+    needed: bytes. memory: GB that it may take; None: what this process may still have. remedy: what
+    to change so that less is needed.
+    """
+    if memory is None:
+        limit, whose = max(available_memory(), 0), "are available"
+    else:
+        limit, whose = build(Positive, memory, "memory") * GIGABYTE, "are allowed"
+    if needed > limit:
+        needs, has = (f"{float(f'{size / GIGABYTE:.3g}'):,g} GB" for size in (needed, limit))
+        raise ConcordError(
+            f"memory: the call would take {needs}, and {has} {whose}; {remedy}, or set memory, in "
+            "GB, if there is more"
+        )
+
+
+def available_memory() -> float:
+    """Return the bytes that this process may still take; infinite where nothing says so.
+
+    It is the least of what the machine has available (of other systems than Linux: all that it
+    has) and what limits of the process and its control groups leave.
+    """
+    return min(_limits(), default=float("inf"))
+
+
+def _limits() -> Iterator[float]:
+    """Yield the bytes that each limit leaves to this process."""
+    try:
+        lines = (PROC / "meminfo").read_text().splitlines()
+        yield from (1024 * int(line.split()[1]) for line in lines if "MemAvailable" in line)
+        sizes = (PROC / "self" / "statm").read_text().split()
+        groups = (PROC / "self" / "cgroup").read_text().splitlines()
+    except OSError:
+        with suppress(AttributeError, ValueError, OSError):  # Windows has none
+            yield os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        return
+    import resource  # not on Windows
+
+    address_space, resident = (int(pages) * resource.getpagesize() for pages in sizes[:2])
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if soft != resource.RLIM_INFINITY:
+        yield soft - address_space
+    for group in groups:
+        _, controllers, path = group.split(":", 2)
+        if controllers not in ("", "memory"):
+            continue
+        root = CGROUPS / controllers
+        name = "memory.limit_in_bytes" if controllers else "memory.max"
+        folder = root / path.lstrip("/")
+        for level in (folder, *folder.parents):
+            with suppress(OSError, ValueError):  # it is not to be seen from here, or has no limit
+                yield int((level / name).read_text()) - resident
+
+
+def bytes_of_trace(record: Record, chains: int, agents: int, dim: int, iterations: int) -> float:
+    """Return the bytes that sampling a trace takes at its end, when blocks of chains are joined."""
+    recorded = agents if record.agents is None else len(record.agents)
+    numbers = recorded * dim * record.draws + dim * record.average
+    numbers += sum(1 if probe == "consensus_error" else recorded for probe in record.probes)
+    block = min(chains, CHAINS_PER_BLOCK)
+    copies = 2 * chains + (block if chains > block else 0)
+    held = record.count(iterations) * (numbers * copies * BYTES + OF_DRAW)
+    return held + agents * dim * chains * BYTES
+
+
+def bytes_of_law(count: int, agents: int, dim: int, most: float) -> float:
+    """Return the bytes that moments at ``count`` iterations take when they are put together.
+
+    most: the largest number of entries agents * dim for which a step is read.
+    """
+    numbers = 2 * count * (agents + 1) * dim * (1 + dim)
+    matrices = SQUARES * min(agents * dim, most) ** 2
+    return (numbers + matrices) * BYTES + count * OF_LAW
