@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import concord
+from concord.laws import exact, paths
 from concord.laws.iterations import ALWAYS, Iteration, find_cycle
-from concord.laws.law import update_of
+from concord.laws.law import laws_of_versions, update_of
 from concord.laws.read_off import NoLaw
 from concord.sampler import Positions, Sampler, langevin_noise
 from concord.stability import diverges
@@ -81,6 +82,17 @@ class Anchored(Sampler):
         return WithAnchor(x, x if k % 6 == 5 else anchor)
 
 
+class Refreshed(Anchored):
+    """Momentum that is drawn anew every fourth iteration, which takes more random numbers."""
+
+    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+        x, v = state
+        v = 0.9 * v - 0.1 * problem.gradient(x) + langevin_noise(rng, 0.1, x)
+        if k % 4 == 3:
+            v = rng.standard_normal(x.shape)
+        return WithAnchor(network.mix("metropolis", x, plus=0.1 * v), v)
+
+
 class Counted(NamedTuple):
     """Positions, and the number of steps so far."""
 
@@ -127,6 +139,7 @@ CASES = [
     (Cyclic(), 37),
     (Cyclic(smooth=True), 52),
     (Anchored(), 34),
+    (Refreshed(), 35),
     (Counting(), 60),
 ]
 
@@ -195,6 +208,19 @@ def test_powers_lead_over_local_steps() -> None:
     )
     np.testing.assert_allclose(law.cov, near.cov, rtol=1e-11)
     np.testing.assert_allclose(law.mean, near.mean, rtol=1e-11)
+
+
+def test_time_averages_see_what_changes_late() -> None:
+    """The law of the average of the second half is that of going step by step."""
+    sampler, network = Window(begin=300, end=10**9), concord.network("path", 3)
+    path = laws_of_versions([sampler], [PROBLEM], network, (2.0, 0.5))
+    update = update_of(sampler, PROBLEM, network)
+    start = exact.initial_moments(3, 1, (2.0, 0.5), update.start)
+    slow = paths.DeterministicPath(
+        paths.stack_updates([update]), exact.stack_versions([start]), 3, 1
+    )
+    for got, expected in zip(path.time_average(1000), slow.time_average(1000), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-9)
 
 
 def test_stability_is_that_of_a_whole_cycle() -> None:
