@@ -156,12 +156,12 @@ class Recorder:
             elif name != "consensus_error":
                 arrays[name] = getattr(problem, name)(chosen)
         counts = {
-            "unicasts": network.unicasts,
-            "broadcasts": network.broadcasts,
+            "unicasts": network.meter.unicasts,
+            "broadcasts": network.meter.broadcasts,
             "gradients": problem.total,
         }
-        if network.activations is not None:
-            counts["activations"] = network.activations
+        if network.meter.activations is not None:
+            counts["activations"] = network.meter.activations
         if network.clock is not None:
             counts["seconds"] = network.clock.seconds.T
             counts["waited"] = network.clock.waited.T

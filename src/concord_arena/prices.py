@@ -104,7 +104,7 @@ def _count(
             running.begin(k)
             state = keep_asleep(running, state, sampler.step(state, k, counted, running, rng))
             running.end(k, counted.close_count(running.awake))
-            totals = counted.total, running.unicast_bytes, running.broadcasts
+            totals = counted.total, running.meter.unicast_bytes, running.meter.broadcasts
             every = [np.broadcast_to(t, shape[:2]).sum(axis=-1) for t in totals]
             if k < STEPS:
                 patterns |= set(zip(*(np.array(every) - before).tolist(), strict=True))

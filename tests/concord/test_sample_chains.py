@@ -263,7 +263,7 @@ def test_who_sleeps_keeps_what_is_its_own_and_not_what_is_the_networks(chains):
     x0, masks = start(problem, chains), np.random.default_rng(1)
     running, rng = net.start(x0, masks), np.random.default_rng(2)
     run(Remembering(), problem, running, x0, 9, rng, [lambda k, state: states.append(state)])
-    awake = running.activations
+    awake = running.meter.activations
     assert awake.shape == (chains, 4) and (awake < 9).all()
     end = states[-1]
     np.testing.assert_array_equal(end.moves, awake)

@@ -64,7 +64,7 @@ def counted(step, monkeypatch, sends=lambda k: 1, **changes):
         def step(self, state, k, problem, network, rng):
             steps.append(k)
             sent = np.full(4, sends(k))
-            network.add_sent(sent, sent, 8)
+            network.meter.add_sent(sent, sent, 8)
             problem.pay(step(k, rng))
             return state
 

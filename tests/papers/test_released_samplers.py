@@ -127,8 +127,8 @@ def test_two_steps_draw_mini_batches_of_all_agents_for_each_second_gradient():
 )
 def test_they_send_a_vector_to_every_neighbor(kind, gradients):
     made = steps_of(kind(), Regression(4, 2), network("star", 4), 1)
-    assert made.network.unicasts.tolist() == [3, 1, 1, 1]
-    assert made.network.broadcasts.tolist() == [1] * 4
+    assert made.network.meter.unicasts.tolist() == [3, 1, 1, 1]
+    assert made.network.meter.broadcasts.tolist() == [1] * 4
     assert made.gradients.tolist() == gradients
 
 

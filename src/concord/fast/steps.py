@@ -144,7 +144,7 @@ class _Langevin:
             *(_dims(x.shape[2]), FINITE_RANGE),
         )
         if matrix is not None:
-            network.add_rounds(count, count * x.shape[-1] * x.itemsize)
+            network.meter.add_rounds(count, count * x.shape[-1] * x.itemsize)
         problem.pay(count)
         problem.close_count(None)
         return Positions(spare if count % 2 else x), count
@@ -187,7 +187,7 @@ class _Gossip:
         x, dim, trigger = state.x.copy(), state.x.shape[2], trigger_of(sampler)
         sent, times = state.sent.copy(), np.zeros(x.shape[:2])
         if trigger is not None:
-            times = times + (0 if network.activations is None else network.activations)
+            times = times + (0 if network.meter.activations is None else network.meter.activations)
             if len(self._levels) <= k + len(steps):  # the most that an agent has been active
                 numbers = np.arange(2.0 * (k + len(steps)) + 1).clip(1)
                 self._levels = trigger.threshold * numbers**-trigger.decay
@@ -197,9 +197,9 @@ class _Gossip:
             *((sent, times, self._levels), counts, *self._tables, _dims(dim), FINITE_RANGE),
         )
         if sampler.communication == "always":
-            network.add_sent(active, active, dim * 8)
+            network.meter.add_sent(active, active, dim * 8)
         elif trigger is not None:
-            network.add_sent(triggers * graph.degrees, triggers, dim * 8)
+            network.meter.add_sent(triggers * graph.degrees, triggers, dim * 8)
         problem.pay(active)
         network.active = active
         network.end(k, problem.close_count(None))

@@ -15,6 +15,7 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.networks.graph import Graph, Matrix
+from concord.networks.meter import Meter
 from concord.networks.weights import mixing_matrix
 from concord.options import Options, plain
 from concord.summary import Summarized
@@ -42,7 +43,7 @@ class Network(Summarized):
 
     order: agents move all at once, or one after another, each seeing those that have moved.
 
-    activations: how often each agent has moved, (chains, agents); None where all always move.
+    meter: what has been sent since the start, and how often agents have moved (``meter.Meter``).
 
     active: which agents move in this iteration, a mask (chains, agents); None: all.
     """
@@ -74,7 +75,6 @@ class Network(Summarized):
                 f"network: agents of {graph.name} average with more than neighbors; remove network"
             )
         self.chains = self.dim = 1  # of the chains that are started
-        self._chain = np.zeros((1, 1), dtype=np.intp)  # their numbers, (chains, 1)
         self._matrices: dict[str, tuple[Any, Matrix]] = {}
         self._channels: Any = None  # of vectors of which some may not arrive
         if not lossless:
@@ -83,22 +83,7 @@ class Network(Summarized):
             self._channels = Channels(graph, conditions)
         self.active: np.ndarray | None = None
         self.clock: Any = None
-        self._reset()
-
-    def _reset(self) -> None:
-        """Set the counts of messages and moves to zero."""
-        degrees = self.graph.degrees
-        if self.graph.server_messages is not None:
-            self._copies = self._once = np.asarray(self.graph.server_messages)
-        else:
-            self._copies, self._once = degrees, np.minimum(degrees, 1)
-        # Vectors that all agents sent to all neighbors, and the bytes of one agent's; and others.
-        self._rounds: Any = 0
-        self._round_bytes: Any = 0.0
-        self._unicasts = self._broadcasts = np.zeros(self.agents, dtype=np.int64)
-        self._bytes: Any = np.zeros(self.agents)
-        self.activations: np.ndarray | None = None
-        self._step_bytes: Any = 0.0
+        self.meter = Meter(graph)
 
     def summary(self) -> dict[str, Any]:
         """Return the graph's sizes, and the conditions that differ from the defaults, by name."""
@@ -179,8 +164,7 @@ class Network(Summarized):
         """
         new = copy(self)
         new.chains, _, new.dim = x0.shape
-        new._chain = np.arange(new.chains)[:, None]
-        new._reset()
+        new.meter = Meter(self.graph, self.keeps_time)
         if self.keeps_time:
             from concord.networks.clock import Clock  # on this network alone
 
@@ -212,31 +196,6 @@ class Network(Summarized):
         """Return a mask of the agents that are awake, (chains, agents). None: all, always."""
         awake: np.ndarray | None = None if self._channels is None else self._channels.awake
         return awake
-
-    @property
-    def unicasts(self) -> np.ndarray:
-        """Return the vectors sent since the start, one for each neighbor that they go to.
-
-        Shape (agents,) or (chains, agents).
-        """
-        return self._unicasts + self._rounds * self._copies
-
-    @property
-    def broadcasts(self) -> np.ndarray:
-        """Return the vectors sent since the start, one for all neighbors that they go to.
-
-        Shape (agents,) or (chains, agents).
-        """
-        return self._broadcasts + self._rounds * self._once
-
-    @property
-    def unicast_bytes(self) -> np.ndarray:
-        """Return the bytes of all ``unicasts`` since the start, that each agent has sent.
-
-        Shape (agents,), or (chains, agents) where chains differ.
-        """
-        total: np.ndarray = self._bytes + self._round_bytes * self._copies
-        return total
 
     def mix(
         self,
@@ -305,8 +264,8 @@ class Network(Summarized):
         x: (chains, agents, dim). senders: which agents take part and pay for their messages, a mask
         (chains, agents); None: all. size: bytes of a message; None: those of x.
         """
-        counts = self._once if senders is None else self._once * senders
-        self.add_sent(counts, counts, size or self._vector_size(x))
+        counts = self.meter.once if senders is None else self.meter.once * senders
+        self.meter.add_sent(counts, counts, size or self._vector_size(x))
         return x.mean(axis=1, keepdims=True)
 
     def announce(self, agents: np.ndarray) -> None:
@@ -314,7 +273,7 @@ class Network(Summarized):
 
         agents: a mask (agents,).
         """
-        self.add_sent(self._copies * agents, self._once * agents, self.dim * 8)
+        self.meter.add_sent(self.meter.copies * agents, self.meter.once * agents, self.dim * 8)
 
     def count_sent(self, agents: np.ndarray, vectors: Any = 1, copies: Any = None) -> None:
         """Count plain vectors that chosen agents send.
@@ -324,7 +283,7 @@ class Network(Summarized):
         """
         broadcasts = self._scatter(agents, vectors)
         unicasts = broadcasts if copies is None else self._scatter(agents, copies)
-        self.add_sent(unicasts, broadcasts, self.dim * 8)
+        self.meter.add_sent(unicasts, broadcasts, self.dim * 8)
 
     def mark_active(self, agents: np.ndarray) -> None:
         """Set the agents that move in this iteration, by number, (chains, few); others stay."""
@@ -336,7 +295,7 @@ class Network(Summarized):
         agents: numbers, (chains, few). values: a number or (chains, few). Other agents have zero.
         """
         each = np.zeros((self.chains, self.agents), np.result_type(values))
-        each[self._chain, agents] = values
+        each[np.arange(self.chains)[:, None], agents] = values
         return each
 
     def end(self, k: int, gradients: Any) -> None:
@@ -345,18 +304,18 @@ class Network(Summarized):
         gradients: how many each agent has taken, a number, (agents,) or (chains, agents).
         """
         if self.active is not None:
-            self.activations = self.active + (0 if self.activations is None else self.activations)
+            self.meter.add_moves(self.active)
         if self.clock is None:
             return
         moves = np.ones((self.agents, 1), dtype=bool) if self.active is None else self.active.T
         gradients = np.atleast_2d(gradients).T if np.ndim(gradients) else gradients
         if self._conditions.barrier:
-            size = np.zeros((self.agents, 1)) + np.atleast_2d(self._step_bytes).T
+            size = np.zeros((self.agents, 1)) + np.atleast_2d(self.meter.step_bytes).T
             up = None if self.traffic is None else self.traffic.up
             self.clock.wait_for_neighbors(size, moves, gradients, up)
         else:
             self.clock.restart_gradients(k, moves, gradients)
-        self._step_bytes = 0.0
+        self.meter.step_bytes = 0.0
 
     def matrix(self, weights: Any) -> Matrix:
         """Return the mixing matrix of a name or a number (``mixing_matrix``).
@@ -387,34 +346,13 @@ class Network(Summarized):
         """
         number: Any = 1 if vectors == 1 else vectors
         if self.traffic is None and self.clock is None and chains is None:
-            return self.add_rounds(number, size)
+            return self.meter.add_rounds(number, size)
         if chains is not None:
             number = number * chains[:, None]
-        copies, once = self._copies, self._once
+        copies, once = self.meter.copies, self.meter.once
         if self._channels is not None and (varying := self._channels.count_copies()) is not None:
             copies, once = varying, np.minimum(varying, 1)
-        self.add_sent(number * copies, number * once, size / vectors)
-
-    def add_rounds(self, vectors: float, size: float) -> None:
-        """Count rounds in which every agent sends to all neighbors.
-
-        vectors: the number of vectors that each agent sends. size: the bytes of these vectors
-        together.
-        """
-        self._rounds += vectors
-        self._round_bytes += size
-
-    def add_sent(self, unicasts: Any, broadcasts: Any, size: float) -> None:
-        """Count vectors that agents have sent.
-
-        unicasts, broadcasts: numbers of vectors, (agents,) or (chains, agents), one for each
-        neighbor and one for all neighbors. size: bytes of a vector.
-        """
-        self._unicasts = self._unicasts + unicasts
-        self._broadcasts = self._broadcasts + broadcasts
-        self._bytes = self._bytes + unicasts * size
-        if self.clock is not None:
-            self._step_bytes = self._step_bytes + broadcasts * size
+        self.meter.add_sent(number * copies, number * once, size / vectors)
 
 
 def weighted_sum(matrix: Matrix, x: np.ndarray) -> np.ndarray:

@@ -46,7 +46,7 @@ class Trigger(NamedTuple):
         sent: what all agents have sent last, (chains, agents, dim). Return what neighbors know then
         of the active agents, (chains, few, dim), and the new ``sent``.
         """
-        chains, active = np.arange(len(w))[:, None], network.activations
+        chains, active = np.arange(len(w))[:, None], network.meter.activations
         times = (0.0 if active is None else active[chains, agents]) + 1.0
         change = w - sent[chains, agents]
         large = np.einsum("cad,cad->ca", change, change) > self.threshold * times**-self.decay

@@ -220,7 +220,7 @@ def test_bytes_are_those_of_plain_steps(sampler: str) -> None:
         network = network_of("ring" if problem.agents > 1 else "no_edges", problem.agents)
         network = network.start(x0)
         run(each, problem, network, x0, 40, generator(1, "noise"), [], lambda: 40)
-        sent.append(network.unicast_bytes)
+        sent.append(network.meter.unicast_bytes)
     np.testing.assert_array_equal(*sent)
 
 

@@ -35,7 +35,13 @@ class Timed:
         counted, found = CountedProblem(problem, chains), []
 
         def note(k, state):
-            parts = state.x, net.clock.seconds.T, net.clock.waited.T, net.activations, net.unicasts
+            parts = (
+                state.x,
+                net.clock.seconds.T,
+                net.clock.waited.T,
+                net.meter.activations,
+                net.meter.unicasts,
+            )
             shape = chains, agents
             found.append(
                 [

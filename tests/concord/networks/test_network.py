@@ -67,8 +67,8 @@ def test_mixing_is_the_loop_over_agents(graph, order):
             found = net.mix(weights, x, added)
             np.testing.assert_allclose(found, expected, rtol=0, atol=EXACT)
     assert np.array_equal(x, before[0]) and np.array_equal(plus, before[1])
-    assert (net.unicasts == 6 * graph.degrees).all()
-    assert (net.broadcasts == 6 * np.minimum(graph.degrees, 1)).all()
+    assert (net.meter.unicasts == 6 * graph.degrees).all()
+    assert (net.meter.broadcasts == 6 * np.minimum(graph.degrees, 1)).all()
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -138,8 +138,8 @@ def test_the_vectors_of_an_agent_arrive_together_or_not_at_all(policy):
         twice = net.mix("metropolis", 2 * x, lane=1)
         x = net.mix("metropolis", x)
         np.testing.assert_allclose(twice, 2 * x, rtol=0, atol=EXACT)
-    awake = net.broadcasts / 2  # so many vectors of each
-    assert (net.unicasts == 2 * awake * WHEEL.degrees).all() and 5 < awake.mean() < 7.5
+    awake = net.meter.broadcasts / 2  # so many vectors of each
+    assert (net.meter.unicasts == 2 * awake * WHEEL.degrees).all() and 5 < awake.mean() < 7.5
 
 
 def test_what_was_said_last_is_known_and_not_sent_again():
@@ -147,7 +147,7 @@ def test_what_was_said_last_is_known_and_not_sent_again():
     x, weights = normal(4, 5, 2), WHEEL.signless_laplacian
     net = started(Network(WHEEL), x)
     np.testing.assert_allclose(net.mix_known(weights, x), weights @ x, rtol=0, atol=EXACT)
-    assert not net.unicasts.any()
+    assert not net.meter.unicasts.any()
     net = started(network(WHEEL, loss=loss(0.5), on_loss="reuse_last"), x)
     known, ways = x[:, WHEEL.senders].copy(), ways_of(WHEEL)
     for k in range(4):
@@ -160,7 +160,7 @@ def test_what_was_said_last_is_known_and_not_sent_again():
         arrived = net.traffic.arrived.T
         known[arrived] = x[:, WHEEL.senders][arrived]
         x = x + 1
-    assert (net.broadcasts == 4).all()
+    assert (net.meter.broadcasts == 4).all()
 
 
 def test_a_pair_hears_how_far_it_is_apart_or_nothing():
@@ -169,8 +169,10 @@ def test_a_pair_hears_how_far_it_is_apart_or_nothing():
     np.testing.assert_array_equal(lossless.difference(pairs, x), x - x[:, ::-1])
     counted = np.zeros((200, 5))
     counted[np.arange(200)[:, None], pairs] = 1
-    assert (lossless.unicasts == counted).all() and (lossless.broadcasts == counted).all()
-    np.testing.assert_array_equal(lossless.unicast_bytes, 24 * counted)
+    assert (lossless.meter.unicasts == counted).all() and (
+        lossless.meter.broadcasts == counted
+    ).all()
+    np.testing.assert_array_equal(lossless.meter.unicast_bytes, 24 * counted)
     net = started(network(WHEEL, loss=loss(0.5)), normal(200, 5, 3))
     net.begin(0)
     found, ways = net.difference(pairs, x), ways_of(WHEEL)
@@ -187,12 +189,12 @@ def test_a_server_averages():
     net = started(server, x)
     expected = sum(x[:, i] for i in range(4)) / 4
     np.testing.assert_allclose(net.average(x)[:, 0], expected, rtol=0, atol=EXACT)
-    assert net.unicasts.tolist() == net.broadcasts.tolist() == [2] * 4  # up and down
-    np.testing.assert_array_equal(net.unicast_bytes, 2 * 16.0)
+    assert net.meter.unicasts.tolist() == net.meter.broadcasts.tolist() == [2] * 4  # up and down
+    np.testing.assert_array_equal(net.meter.unicast_bytes, 2 * 16.0)
     senders = np.array([[True, False, False, True]] * 3)
     net.average(x, senders=senders, size=5)
-    assert (net.unicasts == 2 + 2 * senders).all()
-    np.testing.assert_array_equal(net.unicast_bytes, 2 * 16.0 + 2 * 5 * senders)
+    assert (net.meter.unicasts == 2 + 2 * senders).all()
+    np.testing.assert_array_equal(net.meter.unicast_bytes, 2 * 16.0 + 2 * 5 * senders)
 
 
 def test_all_that_is_said_is_counted():
@@ -204,7 +206,7 @@ def test_all_that_is_said_is_counted():
         net.begin(0)
         say(net)
         return [np.broadcast_to(part, (2, 5)).tolist() for part in
-                (net.unicasts, net.broadcasts, net.unicast_bytes)]  # fmt: skip
+                (net.meter.unicasts, net.meter.broadcasts, net.meter.unicast_bytes)]  # fmt: skip
 
     def each(unicasts, broadcasts, size):
         unicasts, broadcasts = (np.broadcast_to(part, (2, 5)) for part in (unicasts, broadcasts))
@@ -244,11 +246,11 @@ def test_a_network_is_left_as_it_is_and_starts_again():
         for k in range(5):
             net.begin(k)
             y = net.mix("metropolis", y)
-        return y, net.unicasts
+        return y, net.meter.unicasts
 
     (one, sent), (other, again) = go(), go()
     assert np.array_equal(one, other) and np.array_equal(sent, again)
-    assert stated.traffic is None and not stated.unicasts.any()
+    assert stated.traffic is None and not stated.meter.unicasts.any()
 
 
 def test_one_peer_at_a_time_averages_exactly_after_log_n_iterations():
@@ -257,7 +259,7 @@ def test_one_peer_at_a_time_averages_exactly_after_log_n_iterations():
     for k in range(3):
         net.begin(k)
         y = net.mix("pairwise", y)
-        assert (net.unicasts == k + 1).all()
+        assert (net.meter.unicasts == k + 1).all()
     np.testing.assert_allclose(y, np.broadcast_to(x.mean(axis=1)[:, None], x.shape), atol=EXACT)
 
 
@@ -273,15 +275,15 @@ def test_who_sleeps_neither_moves_nor_sends_nor_pays(sampler):
     problem, net = Regression(5, 2), network(WHEEL, awake=0.5, on_loss=policy)
     found = steps_of(sampler, problem, net, 1, x0=start(problem, 50))
     before, after = found.states
-    active = found.network.activations == 1
+    active = found.network.meter.activations == 1
     assert 0.3 < active.mean() < 0.7
     for part, moved in zip(before, after, strict=True):
         if part.size:
             same = (part == moved).reshape(50, 5, -1).all(axis=2)
             assert same[~active].all()
     assert ((before.x != after.x).all(axis=2) == active).all()
-    vectors = found.network.broadcasts.max()
-    assert (found.network.unicasts == vectors * active * WHEEL.degrees).all()
+    vectors = found.network.meter.broadcasts.max()
+    assert (found.network.meter.unicasts == vectors * active * WHEEL.degrees).all()
     assert (found.gradients == found.gradients.max() * active).all()
 
 

@@ -88,5 +88,5 @@ def test_a_network_moves_as_the_equations_say(drift, correction):
         for part in (state.rest, state.remainder):
             assert np.abs(part.sum(axis=1)).max(initial=0.0) < 1e-10
     vectors = {"none": 2, "mala": 3}.get(correction, 2.5)  # a number is half a vector here
-    assert found.network.unicasts.tolist() == [4 * 2 * vectors] * 5
+    assert found.network.meter.unicasts.tolist() == [4 * 2 * vectors] * 5
     np.testing.assert_array_equal(found.gradients, [4 * (1 if correction == "none" else 3)] * 5)

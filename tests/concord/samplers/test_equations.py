@@ -163,12 +163,12 @@ COUNTED = [  # on a star of four: unicasts of its center, broadcasts, gradients 
 def test_what_a_step_takes(sampler, center, broadcasts, gradients):
     found = steps_of(sampler, Regression(4, 2), STAR, 3)
     count = found.network
-    assert count.unicasts.tolist() == [3 * center] + [center] * 3
-    assert count.broadcasts.tolist() == [3 * broadcasts] * 4
+    assert count.meter.unicasts.tolist() == [3 * center] + [center] * 3
+    assert count.meter.broadcasts.tolist() == [3 * broadcasts] * 4
     np.testing.assert_array_equal(found.gradients, [3 * gradients] * 4)
     compressed = isinstance(sampler, CHOCOSGLD)
     size = 8 + 4 if compressed else 16  # a number and a seed, or two numbers
-    np.testing.assert_array_equal(count.unicast_bytes, count.unicasts * size)
+    np.testing.assert_array_equal(count.meter.unicast_bytes, count.meter.unicasts * size)
 
 
 def test_a_thousand_agents_need_no_dense_matrix():

@@ -60,12 +60,14 @@ def test_zero_threshold_is_gossip_without_triggering():
     np.testing.assert_allclose(plain.x, triggered.x, rtol=0, atol=EXACT)
     # Two vectors per tick, one per activation: to the partner, or to all neighbors.
     for found in (plain, triggered):
-        np.testing.assert_array_equal(found.network.broadcasts, found.network.activations)
-        np.testing.assert_array_equal(found.gradients, found.network.activations)
-        assert (found.network.broadcasts.sum(axis=1) == 800).all()
-    np.testing.assert_array_equal(plain.network.unicasts, plain.network.activations)
+        np.testing.assert_array_equal(
+            found.network.meter.broadcasts, found.network.meter.activations
+        )
+        np.testing.assert_array_equal(found.gradients, found.network.meter.activations)
+        assert (found.network.meter.broadcasts.sum(axis=1) == 800).all()
+    np.testing.assert_array_equal(plain.network.meter.unicasts, plain.network.meter.activations)
     np.testing.assert_array_equal(
-        triggered.network.unicasts, triggered.network.activations * RANDOM.degrees
+        triggered.network.meter.unicasts, triggered.network.meter.activations * RANDOM.degrees
     )
 
 
@@ -74,7 +76,7 @@ def test_isolated_agents_send_nothing_and_ignore_others():
     far = start(problem)
     far[:, 3] += 5
     one, other = (steps_of(sampler, problem, RING, 200, x0=x0) for x0 in (start(problem), far))
-    assert not one.network.broadcasts.any()
+    assert not one.network.meter.broadcasts.any()
     same = np.delete(np.arange(6), 3)
     assert np.array_equal(one.x[:, :, same], other.x[:, :, same])
 
@@ -103,8 +105,8 @@ def test_triggering_by_plain_loops(known):
         w = new
         # Same arithmetic in another order: rounding only.
         np.testing.assert_allclose(found.x[k + 1, 0], w, rtol=1e-9, atol=1e-9)
-    assert found.network.broadcasts[0].tolist() == sent
-    assert found.network.activations[0].tolist() == tau
+    assert found.network.meter.broadcasts[0].tolist() == sent
+    assert found.network.meter.activations[0].tolist() == tau
     assert 0 < sum(sent) < sum(tau)
 
 

@@ -52,7 +52,11 @@ def test_what_is_sent_and_computed_is_counted():
         batches = {"batch_size": batch_size} if batch_size else {}
         x0 = np.ones((chains, 4, 2))
         found = steps_of(LocalSGLD(CONSTANT, **options), problem, STAR, steps, x0=x0, **batches)
-        return np.array(found.network.broadcasts), found.network.unicasts, found.gradients
+        return (
+            np.array(found.network.meter.broadcasts),
+            found.network.meter.unicasts,
+            found.gradients,
+        )
 
     sent, copies, gradients = taken(period=5)
     assert sent.tolist() == [1] * 4 and copies.tolist() == [3, 1, 1, 1] and (gradients == 5).all()

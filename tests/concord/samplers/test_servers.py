@@ -72,7 +72,9 @@ def test_exact_draws_make_the_posterior(combine):
     assert np.abs(ratio).max() < LIMIT * np.sqrt(2 / CHAINS) + 8 / 200
     # Every draw is worth a gradient, and sent once.
     assert found.gradients.tolist() == [200] * 4
-    assert (found.network.unicasts == 200).all() and (found.network.broadcasts == 200).all()
+    assert (found.network.meter.unicasts == 200).all() and (
+        found.network.meter.broadcasts == 200
+    ).all()
 
 
 def test_a_diverged_chain_answers_nothing():
@@ -89,7 +91,9 @@ def one_of_each(problem, sampler, theta):
     rng.random = lambda size: np.arange(4) / 4 + 1 / 8  # in every chain the next agent
     found = steps_of(sampler, problem, SERVER, 1, x0=at(theta, 4), rng=rng)
     assert np.ptp(found.x[1], axis=1).max() == 0
-    assert np.array_equal(found.network.unicasts, 2 * np.eye(4)), "only who is drawn is sent to"
+    assert np.array_equal(found.network.meter.unicasts, 2 * np.eye(4)), (
+        "only who is drawn is sent to"
+    )
     assert np.array_equal(found.gradients, sampler.local_steps * np.eye(4))
     return found.x[1][:, 0]
 
@@ -190,11 +194,11 @@ def test_control_variates_of_a_renewed_point_leave_less_than_plain_mini_batches(
 def test_who_takes_part_pays():
     _, found = still(40, 50, compression=QSGD, participants=3)
     assert (found.gradients.sum(axis=1) == 3 * 40).all()
-    assert np.array_equal(found.network.unicasts, 2 * found.gradients)
+    assert np.array_equal(found.network.meter.unicasts, 2 * found.gradients)
     error = np.sqrt(0.75 * 0.25 / 2000)
     assert np.abs(found.gradients.mean(axis=0) / 40 - 0.75).max() < LIMIT * error
     # A length and 3 bits for each of two numbers up, two numbers down.
-    np.testing.assert_array_equal(found.network.unicast_bytes, found.gradients * (8 + 1 + 16))
+    np.testing.assert_array_equal(found.network.meter.unicast_bytes, found.gradients * (8 + 1 + 16))
     assert QLSD(0.02, QSGD).vector_size(12, 8) == (8 + np.ceil(3 * 12 / 8) + 12 * 8) / 2
 
 
@@ -254,7 +258,7 @@ def test_dg_lmc_is_its_equations(rho, coupling, particles):
         close(state.x, x)
     if particles:
         moved = np.array(accepted).sum(axis=0)
-        assert np.array_equal(found.network.activations, np.repeat(moved[:, None], 4, axis=1))
+        assert np.array_equal(found.network.meter.activations, np.repeat(moved[:, None], 4, axis=1))
         assert 0.02 < np.mean(accepted) < 0.98
     assert found.gradients.tolist() == [4 * (3 + 4 * (1 if particles else 0))] * 4
-    assert found.network.unicasts.tolist() == [4 * 2 * (2 if particles else 1)] * 4
+    assert found.network.meter.unicasts.tolist() == [4 * 2 * (2 if particles else 1)] * 4

@@ -64,9 +64,9 @@ def test_rounds_and_burn_in_are_as_in_the_code():
     np.testing.assert_allclose(found.x[-1], x, rtol=1e-10, atol=EXACT)
     assert 0.01 < np.mean(accepted_share) < 0.99
     # x, gradients, and a number (half a vector here), in 1 + 1 + 2 + 3 + 3 rounds to two neighbors
-    assert found.network.unicasts.tolist() == [10 * 2 * 2.5] * 5
+    assert found.network.meter.unicasts.tolist() == [10 * 2 * 2.5] * 5
     moves = chains * 5 * (2 + np.sum(accepted_share))
-    assert found.network.activations.sum() == round(moves)
+    assert found.network.meter.activations.sum() == round(moves)
 
 
 @pytest.mark.parametrize("rounds", [1, 5, 10])

@@ -181,7 +181,7 @@ def test_draws_have_the_laws_moments():
 def test_what_a_round_sends(options, numbers):
     """Up and down a mean and the free entries of a precision, and of Bregman ADMM twice."""
     net = states(3, **options)[1]
-    np.testing.assert_allclose(net.unicast_bytes, 3 * 2 * numbers * 8)
+    np.testing.assert_allclose(net.meter.unicast_bytes, 3 * 2 * numbers * 8)
 
 
 def rows_of(rounds, draw, agents, **options):

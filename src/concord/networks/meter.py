@@ -1,0 +1,83 @@
+"""What agents have sent, and how often they have moved, counted where it happens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from concord.networks.graph import Graph
+
+
+class Meter:
+    """Counts of vectors, bytes and moves since the start, by agents.
+
+    graph: the graph over which vectors are sent. keeps_time: whether bytes are counted by steps.
+    copies, once: the vectors that an agent sends in a round to all neighbors, one for each of them
+    and one for all, (agents,).
+    activations: how often each agent has moved, (chains, agents); None where all always move.
+    step_bytes: the bytes of this iteration's vectors, one for all neighbors; None: not counted.
+    """
+
+    def __init__(self, graph: Graph, keeps_time: bool = False) -> None:
+        if graph.server_messages is not None:
+            self.copies = self.once = np.asarray(graph.server_messages)
+        else:
+            self.copies, self.once = graph.degrees, np.minimum(graph.degrees, 1)
+        # Vectors that all agents sent to all neighbors, and the bytes of one agent's; and others.
+        self._rounds: Any = 0
+        self._round_bytes: Any = 0.0
+        self._unicasts = self._broadcasts = np.zeros(graph.agents, dtype=np.int64)
+        self._bytes: Any = np.zeros(graph.agents)
+        self.activations: np.ndarray | None = None
+        self.step_bytes: Any = 0.0 if keeps_time else None
+
+    @property
+    def unicasts(self) -> np.ndarray:
+        """Return the vectors sent since the start, one for each neighbor that they go to.
+
+        Shape (agents,) or (chains, agents).
+        """
+        return self._unicasts + self._rounds * self.copies
+
+    @property
+    def broadcasts(self) -> np.ndarray:
+        """Return the vectors sent since the start, one for all neighbors that they go to.
+
+        Shape (agents,) or (chains, agents).
+        """
+        return self._broadcasts + self._rounds * self.once
+
+    @property
+    def unicast_bytes(self) -> np.ndarray:
+        """Return the bytes of all ``unicasts`` since the start, that each agent has sent.
+
+        Shape (agents,), or (chains, agents) where chains differ.
+        """
+        total: np.ndarray = self._bytes + self._round_bytes * self.copies
+        return total
+
+    def add_rounds(self, vectors: float, size: float) -> None:
+        """Count rounds in which every agent sends to all neighbors.
+
+        vectors: the number of vectors that each agent sends. size: the bytes of these vectors
+        together.
+        """
+        self._rounds += vectors
+        self._round_bytes += size
+
+    def add_sent(self, unicasts: Any, broadcasts: Any, size: float) -> None:
+        """Count vectors that agents have sent.
+
+        unicasts, broadcasts: numbers of vectors, (agents,) or (chains, agents), one for each
+        neighbor and one for all neighbors. size: bytes of a vector.
+        """
+        self._unicasts = self._unicasts + unicasts
+        self._broadcasts = self._broadcasts + broadcasts
+        self._bytes = self._bytes + unicasts * size
+        if self.step_bytes is not None:
+            self.step_bytes = self.step_bytes + broadcasts * size
+
+    def add_moves(self, active: np.ndarray) -> None:
+        """Count the moves of an iteration; active: which agents move, a mask (chains, agents)."""
+        self.activations = active + (0 if self.activations is None else self.activations)
