@@ -115,6 +115,8 @@ DECLARED: Mapping[str, Any] = {
     "EXACT": (),  # metrics for which nothing has to be sampled
     "OF_LAW": (),  # metrics of the sampler's exact law, absent where it states none
     "NETWORK": None,  # what the network must have: a property of ``Conditions``, such as clocked
+    "AVERAGED": (),  # metrics that have numbers of the network average
+    "check_problem": lambda problem: None,  # refuses a problem of which it has no numbers
     "APART": False,  # whether metrics of an iteration need no other one to be recorded
 }
 

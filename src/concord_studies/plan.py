@@ -9,12 +9,13 @@ rule's ``params``: whatever changes, Snakemake makes again what rests on it, and
 import gc
 import json
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from concord.errors import ConcordError, nearest
 from concord_studies import digests, provenance
@@ -37,6 +38,7 @@ Inputs = Callable[[Wildcards], list[str]]  # an input function of Snakemake's
 RESOURCES = Path("resources")
 EXPECTED = Path("config/expected_verdicts.yaml"), Path("config/expected_multiverse.yaml")
 UNIVERSES = "multiverse/"  # experiments of a study's universes are called so
+TARGET = re.compile(r"(?!-)[\w./+=-]*\w")  # what a target that is typed may look like; no option
 FILES = {"figures": "pdf", "tables": "csv"}  # the first of an output's
 
 
@@ -50,6 +52,11 @@ class Statement(NamedTuple):
     def is_written(self) -> bool:
         """Return whether the file has this text."""
         return self.path.is_file() and self.path.read_bytes() == self.text.encode()
+
+
+def _makers(path: str, workflow: Any) -> list[str]:
+    """Return the names of the rules of Snakemake's workflow that make a file."""
+    return [rule.name for rule in workflow.rules if rule.is_producer(path)]
 
 
 @exit_with_sentences
@@ -91,19 +98,35 @@ class Plan:
         )
         mirror = f"CONCORD_DATA_MIRROR={shlex.quote(self.mirror)}" if self.mirror else ""
         conda = shlex.quote(os.environ.get("CONDA_PREFIX", ""))
-        python = shlex.quote(str(Path(sys.executable).parent))
+        python, folder = map(shlex.quote, (sys.executable, os.path.dirname(sys.executable)))
         text = (
             f"export PYTHONSAFEPATH=1 PYTHONPATH={source} {mirror}; "
             f'if [ "${{CONDA_PREFIX-}}" = {conda} ]; '
-            f"then export PYTHONPATH={all_folders} PATH={python}:$PATH; fi; "
+            f"then export PYTHONPATH={all_folders} PATH={folder}:$PATH; "
+            # Which need not be called python, as Debian's is not.
+            f'if [ -x {python} ]; then python() {{ {python} "$@"; }}; fi; fi; '
         )
         return text.replace("{", "{{").replace("}", "}}")
+
+    @property
+    def experiments(self) -> list[str]:
+        """Return the ids of all studies' experiments, each once."""
+        return sorted({name for study in self.studies.values() for name in study.experiments})
+
+    @property
+    def output_names(self) -> list[str]:
+        """Return the ids of all studies' figures and tables, each once."""
+        studies = self.studies.values()
+        return sorted({name for s in studies for section in FILES for name in s.outputs(section)})
 
     # What results are made from.
 
     def study(self, wildcards: Wildcards) -> Study:
         """Return the study that a file belongs to."""
-        key = wildcards.study
+        return self._find_study(wildcards.study)
+
+    def _find_study(self, key: str) -> Study:
+        """Return the study of a key. A ConcordError if there is none."""
         if key not in self.studies:
             raise ConcordError(f"config/papers: there is no {key!r}; {nearest(key, self.studies)}")
         return self.studies[key]
@@ -356,10 +379,42 @@ class Plan:
         tables = (table for key in self.studies for table in self.tables(key, "claims", "scores"))
         return [file for file in (*self.outputs(self.studies), *tables) if Path(file).exists()]
 
-    def refuse_target(self, wildcards: Wildcards) -> list[str]:
-        """Refuse a word of the command line that is neither a study nor a rule."""
-        targets, word = [*self.studies, "reproduce", "everything"], wildcards.target
-        raise ConcordError(f"there is no target {word!r}; {nearest(word, targets)}")
+    def list_unknown(self, words: Iterable[str], workflow: Any) -> list[str]:
+        """Return the words of a command line that are no rule and that none makes.
+
+        workflow: Snakemake's, with the rules that it has by now.
+        """
+        paths = dict.fromkeys(map(os.path.normpath, filter(TARGET.fullmatch, words)))
+        return [p for p in paths if not workflow.is_rule(p) and not _makers(p, workflow)]
+
+    def refuse_targets(self, unknown: Iterable[str], workflow: Any) -> str:
+        """Refuse what Snakemake is to make if it is among unknown words and no other rule makes it.
+
+        What another rule makes, which was read later, is left to it: the path returned, an input
+        of the rule of the unknown words, is none of a file.
+        """
+        for word in map(os.path.normpath, workflow.dag_settings.targets):
+            if word in unknown and len(makers := _makers(word, workflow)) == 1:
+                names = [r.name for r in workflow.rules if not r.has_wildcards()]
+                self._refuse_target(word, {*names} - {*makers})
+        return "what another rule makes"
+
+    def _refuse_target(self, word: str, rules: Iterable[str]) -> NoReturn:
+        """Raise a ConcordError with what is most like a word among rules, or among files."""
+        key, _, rest = word.removeprefix(f"{self.results}/").partition("/")
+        section, _, file = rest.partition("/")
+        if "=" in word and word.partition("=")[0] in self.config:
+            remedy = f"to set it, type: --config {word}"
+        elif not word.startswith(f"{self.results}/"):
+            remedy = nearest(word, rules)
+        else:
+            study = self._find_study(key)
+            if section in FILES and file:
+                study.output(section, file.partition(".")[0])
+            elif file:
+                study.runs_of(section)
+            remedy = nearest(word, self.outputs([key]))
+        raise ConcordError(f"there is no target {word!r}; {remedy}")
 
     # What a job takes.
 

@@ -164,10 +164,12 @@ def series(measured: Measured, metric: str, agent: int | str) -> Series:
     of_agent = rows[(rows["agent"] == str(agent)).to_numpy()]
     if of_agent.empty:
         recorded = ", ".join(dict.fromkeys(rows["agent"]))
-        add = "record all agents" if agent == "network" else "add it to record.agents"
+        add = "record all agents of the experiment or " if agent == "network" else ""
+        if str(agent).isdigit():
+            add = "add it to record.agents of the experiment or "
         raise ConcordError(
             f"run {measured.name} has {metric!r} for agents {recorded}, not for {agent!r}; "
-            f"{add} of the experiment or choose one of those"
+            f"{add}choose one of those"
         )
     columns = (of_agent[name].to_numpy(float) for name in ("iteration", "value", "lo", "hi"))
     return Series(*columns)

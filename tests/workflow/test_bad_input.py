@@ -29,6 +29,14 @@ TARGETS = {
         f"config/papers: there is no 'gurbuz2021'; did you mean '{PAPER}'?"
     ),
     "gurbuz2021": f"there is no target 'gurbuz2021'; did you mean '{PAPER}'?",
+    "legder": "there is no target 'legder'; did you mean 'ledger'?",
+    "results=second": (
+        "there is no target 'results=second'; to set it, type: --config results=second"
+    ),
+    f"results/smoke/{PAPER}/figures/fig8.jpg": (
+        f"there is no target 'results/smoke/{PAPER}/figures/fig8.jpg'; "
+        f"did you mean 'results/smoke/{PAPER}/figures/fig8.pdf'?"
+    ),
 }
 
 

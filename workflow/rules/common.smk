@@ -42,12 +42,12 @@ def growing(**amounts):
     return {key: lambda w, attempt, amount=of: amount * attempt for key, of in amounts.items()}
 
 
+# What studies state, and nothing else: other files are made by whose rules they are.
 wildcard_constraints:
-    study="[A-Za-z0-9]+",
-    experiment="[A-Za-z0-9_]+|multiverse/[^/]+",  # a universe is an experiment, too
+    study="|".join(plan.studies),
+    experiment="|".join([*plan.experiments, "multiverse/[^/]+"]),  # a universe is one, too
     data_file="|".join(map(re.escape, plan.hashes)),
-    name="[^/.]+",
-    target="[^/.]+",
+    name="|".join(plan.output_names),
 
 
 # For `--sdm apptainer`. It is left out otherwise, because a new container makes all results again.

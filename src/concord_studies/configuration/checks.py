@@ -2,6 +2,8 @@
 
 from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, get_type_hints
 
 from concord import kinds
@@ -12,6 +14,7 @@ from concord_studies.claims import checks
 from concord_studies.claims.quantities import Quantity
 from concord_studies.configuration.expansion import Change
 from concord_studies.configuration.study import Study
+from concord_studies.configuration.study_files import FOLDERS
 from concord_studies.contracts import Read
 from concord_studies.option_notes import NamesIterations, NamesLabel, NamesRuns
 from concord_studies.runs.run import Run, recorded_iterations
@@ -25,7 +28,14 @@ WITHIN_RUNS = {"lines": ("agent",), "across": ("metric", "agent", "iteration")}
 
 def check_study(study: Study) -> None:
     """Check every run of a study, and all figures, tables, claims and assumptions."""
+    for name in study.experiments:
+        if name.lower() in FOLDERS:
+            raise ConcordError(
+                f"{study.locate(f'experiments.{name}')}: the folder {name} of the study's results "
+                f"is not an experiment's; rename it, to {name}_runs for example"
+            )
     runs = [run.document for run in study.runs.values()]  # expanding them checks them
+    _check_problems(study)
     _check_claims(study)
     for name, entry in study.assumptions.items():
         where = study.locate(f"assumptions.{name}")
@@ -43,10 +53,35 @@ def check_study(study: Study) -> None:
             _check_output(study, section, name)
 
 
+@contextmanager
+def _name_in_errors(where: str) -> Iterator[None]:
+    """Put a place in front of the sentence of a ConcordError."""
+    try:
+        yield
+    except ConcordError as error:
+        raise ConcordError(f"{where}: {error}") from None
+
+
 def _refuse(where: str, mistake: str | None) -> None:
     """Raise a ConcordError at a place if there is a mistake."""
     if mistake is not None:
         raise ConcordError(f"{where}: {mistake}")
+
+
+def _check_problems(study: Study) -> None:
+    """Refuse metrics that a run's problem has not, where no data file has to be there to tell."""
+    checked = set()
+    for run in study.runs.values():
+        modules = {family: kinds.find("metrics", family) for family in run.metrics}
+        families = [name for name, module in modules.items() if hasattr(module, "check_problem")]
+        key = str(run.document["problem"]), *families
+        if not families or key in checked or run.data_sets or run.unavailable:
+            continue
+        checked.add(key)
+        problem = run.build_problem(Path("resources"))
+        for family in families:
+            with _name_in_errors(f"{run.where}.metrics[{run.metrics.index(family)}]"):
+                modules[family].check_problem(problem)
 
 
 def _check_output(study: Study, section: str, name: str) -> None:
@@ -55,10 +90,8 @@ def _check_output(study: Study, section: str, name: str) -> None:
     kind, params = study.kind_of(section, name)
     runs = [run.document for run in study.output_runs(section, name)]
     check_names(params, runs, f"{where}.options", study.config["scale"] == "smoke")
-    try:
+    with _name_in_errors(f"{where}.options"):
         reads = kind.reads(params)
-    except ConcordError as error:
-        raise ConcordError(f"{where}.options: {error}") from None
     for read in reads:
         metric = read if isinstance(read, str) else read.metric
         place = _find_option(output.options, metric, f"{where}.options")

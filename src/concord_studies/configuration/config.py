@@ -63,6 +63,8 @@ class Config(Options):
 
 
 CONFIG = Path("config", "config.yaml")
+# Folders of a project that hold something else than results.
+FOLDERS = {"config", "docs", "envs", "profiles", "resources", "site", "src", "tests", "workflow"}
 
 
 def load_config(path: Path = CONFIG, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -76,6 +78,11 @@ def load_config(path: Path = CONFIG, changes: Mapping[str, Any] | None = None) -
     words = {"true": True, "false": False}  # on the command line Snakemake knows Python's alone
     set_now = {key: words.get(str(value), value) for key, value in (changes or {}).items()}
     checked: dict[str, Any] = plain(build_file(Config, {**config, **set_now}, path))
+    if (folder := checked["results"].partition("/")[0]).lower() in FOLDERS:
+        raise ConcordError(
+            f"{path}: results: {checked['results']!r} is in the project's own folder {folder}; "
+            "name another, such as results"
+        )
     return checked
 
 

@@ -11,7 +11,7 @@ from concord.errors import ConcordError, nearest, short
 from concord_studies.configuration.checks import check_study
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
-from concord_studies.configuration.study_files import RESERVED
+from concord_studies.configuration.study_files import FOLDERS, RESERVED
 
 
 def orphans(results: Path, studies: Iterable[Study]) -> list[Path]:
@@ -25,6 +25,7 @@ def orphans(results: Path, studies: Iterable[Study]) -> list[Path]:
         for section in ("figures", "tables"):
             asked |= {results / study.key / section / f"{n}.yaml" for n in study.outputs(section)}
     results_there = {path.parent for path in results.glob("*/*/runs.yaml")}
+    results_there = {path for path in results_there if path.name not in FOLDERS}
     results_there |= {*results.glob("*/figures/*.yaml"), *results.glob("*/tables/*.yaml")}
     left = [f for f in results_there - asked if f.relative_to(results).parts[0] not in RESERVED]
     entries = (path.parent.glob(f"{path.stem}.*") for path in left if path.suffix)

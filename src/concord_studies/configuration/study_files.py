@@ -23,6 +23,8 @@ RESERVED = {
     *("site", "smoke", "full", "logs", "benchmarks", "claims", "workflow", "statistics"),
     *("board", "scores", "cards", "crate", "multiverse"),
 }
+# Folders beside those of a study's experiments.
+FOLDERS = {"figures", "tables", "multiverse", "cards"}
 READINGS = {  # what a paper need not declare
     "published": "the equations as printed",
     "released": "what the authors' released code computes",

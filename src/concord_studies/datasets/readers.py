@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import csv
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -62,20 +63,33 @@ def _import_sklearn() -> Any:
     return sklearn
 
 
-def table(path: str | Path) -> dict[str, np.ndarray]:
-    """Read a CSV table with a header; return its columns of numbers, (rows,), by name."""
-    import pandas  # a quarter of a second
+def columns_of(path: Path) -> list[str]:
+    """Return the names of a CSV table's columns, from its header alone."""
+    with _refuse_other_files(path):
+        return next(rows_of(path))
 
-    path = Path(path)
+
+@contextmanager
+def _refuse_other_files(path: Path) -> Iterator[None]:
+    """Raise a ConcordError where a file is read that is no CSV table."""
     try:
-        for _ in rows_of(path):
-            pass  # each is as long as the header
-        frame = pandas.read_csv(path)
+        yield
     except (ValueError, OSError, EOFError, csv.Error, zlib.error) as error:
         detail = " ".join(str(error).split())
         raise ConcordError(
             f"{path}: is not a CSV table with a header ({detail}); correct it"
         ) from error
+
+
+def table(path: str | Path) -> dict[str, np.ndarray]:
+    """Read a CSV table with a header; return its columns of numbers, (rows,), by name."""
+    import pandas  # a quarter of a second
+
+    path = Path(path)
+    with _refuse_other_files(path):
+        for _ in rows_of(path):
+            pass  # each is as long as the header
+        frame = pandas.read_csv(path)
     for name in frame:
         if frame[name].dtype.kind not in "fiub" or frame[name].isna().any():
             raise ConcordError(

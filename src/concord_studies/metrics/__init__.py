@@ -248,6 +248,8 @@ def refusal(run: Mapping[str, Any], metric: str, agents: Sequence[int | str] = (
     if unknown:
         choice = nearest(unknown[0], [*AGENTS, "an agent's number"])
         return f"has no {metric!r} of {unknown[0]!r}; {choice}"
+    if "average" in agents and not _is_averaged(run, metric):
+        return f"has no {metric!r} of the network average; choose agents' numbers or network"
     recorded = run["record"]["agents"]
     recorded = range(run["agents"]) if recorded is None else recorded
     for agent in agents:
@@ -263,6 +265,19 @@ def _is_of_law(run: Mapping[str, Any], metric: str) -> bool:
     """Return whether a run's families compute a metric from the exact law alone."""
     modules = (kinds.find("metrics", f, "metrics") for f in run["metrics"] if computes(f, metric))
     return any(matches(metric, name) for m in modules for name in declared(m, "OF_LAW"))
+
+
+def _is_averaged(run: Mapping[str, Any], metric: str) -> bool:
+    """Return whether a run's families may have a metric of the network average.
+
+    A plug-in need not say so: what it has then, only its table tells.
+    """
+    for family in filter(lambda family: computes(family, metric), run["metrics"]):
+        module = kinds.find("metrics", family, "metrics")
+        stated = hasattr(module, "AVERAGED") or family in kinds.built_in("metrics")
+        if not stated or any(matches(metric, name) for name in declared(module, "AVERAGED")):
+            return True
+    return False
 
 
 def _has_law(run: Mapping[str, Any]) -> bool:

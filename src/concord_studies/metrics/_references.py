@@ -23,6 +23,12 @@ def require_gaussian(problem: Problem, metric: str) -> Gaussian:
     return problem.posterior
 
 
+def check_grid(metric: str, problem: Problem) -> None:
+    """Refuse a problem that can have no posterior on a grid, without computing one."""
+    if problem.dim != 2 or not hasattr(type(problem), "reference"):
+        raise unmet_need(metric, "a problem of two parameters with a posterior on a grid")
+
+
 def require_grid(problem: Problem, metric: str) -> Grid:
     """Return a problem's posterior on a grid. A ConcordError that names the metric if none."""
     reference = problem.reference if isinstance(problem, WithReference) else None

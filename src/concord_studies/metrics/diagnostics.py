@@ -13,6 +13,7 @@ from concord_studies.metrics import Measurement, Row, series
 
 METRICS = ("ess_bulk", "ess_tail", "r_hat")
 RECORDS = ("draws",)
+AVERAGED = METRICS
 
 TAILS = 0.05, 0.95  # quantiles
 

@@ -10,7 +10,7 @@ from concord_studies.metrics.stationary import NAMES, compare_gaussians
 
 SHOWN = ("trace", "bias")
 METRICS = tuple(f"exact_{name}" for name in SHOWN)
-EXACT = METRICS
+EXACT = AVERAGED = METRICS
 LABELS = {
     "exact_trace": Label("trace of the exact covariance over the posterior's"),
     "exact_bias": Label("bias of the exact law, in posterior standard deviations"),

@@ -5,6 +5,7 @@ one-dimensional; this is that distance for each parameter, from all recorded dra
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from concord.laws.quadrature import Grid
 from concord_studies.contracts import Label
 from concord_studies.intervals import excess_interval, mean_over_chains
 from concord_studies.metrics import Measurement, Row, series
-from concord_studies.metrics._references import require_grid
+from concord_studies.metrics._references import check_grid, require_grid
 from concord_studies.transport import marginal_w1
 
 METRICS = (
@@ -32,6 +33,7 @@ LABELS = {
 
 WINDOWS = 24
 FLOORS = 50
+check_problem = partial(check_grid, "marginal_distance")
 
 
 def rows(m: Measurement) -> Iterator[Row]:

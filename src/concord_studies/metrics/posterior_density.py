@@ -6,15 +6,22 @@ import numpy as np
 
 from concord.laws.gaussian import Gaussian
 from concord.laws.quadrature import Grid, from_log_density
+from concord.problem import Problem
 from concord.reference import WithReference
 from concord_studies.metrics import Measurement, Row
-from concord_studies.metrics._references import require_grid
+from concord_studies.metrics._references import check_grid, require_grid
 
 METRICS = ("density", "cell_[01]")
 RECORDS = ("draws",)
 
 CELLS = 44
 POSTERIOR = "posterior"  # an agent of its own
+
+
+def check_problem(problem: Problem) -> None:
+    """Refuse a problem that has neither a normal posterior of two parameters nor one on a grid."""
+    if problem.dim != 2 or problem.posterior is None:
+        check_grid("posterior_density", problem)
 
 
 def rows(m: Measurement) -> Iterator[Row]:

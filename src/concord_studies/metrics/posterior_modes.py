@@ -1,13 +1,14 @@
 """How draws divide between the two modes of a posterior of two parameters."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
 from concord.laws.intervals import mean_interval
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, series
-from concord_studies.metrics._references import require_grid
+from concord_studies.metrics._references import check_grid, require_grid
 
 METRICS = (
     *("modes_share", "modes_share_exact", "modes_visited", "modes_crossings"),
@@ -26,6 +27,7 @@ LABELS = {
     "mode_positive_0": Label(head="theta_1 of the other mode"),
     "mode_positive_1": Label(head="its theta_2 (other)"),
 }
+check_problem = partial(check_grid, "posterior_modes")
 
 
 def rows(m: Measurement) -> Iterator[Row]:

@@ -21,6 +21,7 @@ from concord_studies.metrics import Measurement, Row, final_rows, series, unmet_
 NAMES = ("w2", "trace", "narrowest", "widest", "bias")
 METRICS = (*(f"stationary_{name}" for name in NAMES), "spectral_radius")
 EXACT = METRICS
+AVERAGED = ("stationary_*",)
 NETWORK = "delivers"  # it speaks of networks on which nothing is lost
 LABELS = {
     "stationary_trace": Label(

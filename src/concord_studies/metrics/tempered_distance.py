@@ -7,6 +7,7 @@ posterior whose prior is flat).
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -15,7 +16,7 @@ from concord.laws.quadrature import from_log_density
 from concord.problem import WithMiniBatches
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, final_rows, unmet_need
-from concord_studies.metrics._references import require_grid
+from concord_studies.metrics._references import check_grid, require_grid
 from concord_studies.transport import marginal_w1
 
 METRICS = (
@@ -33,6 +34,7 @@ LABELS = {
 
 POWER = 0.5
 QUANTILES = 4000
+check_problem = partial(check_grid, "tempered_distance")
 
 
 def rows(m: Measurement) -> Iterator[Row]:

@@ -15,6 +15,7 @@ from concord_studies.metrics._references import require_gaussian
 METRICS = ("w2", "w2_exact", "w2_floor", "w2_point")
 OF_LAW = ("w2_exact",)
 EXACT = ("w2_exact", "w2_point")
+AVERAGED = ("w2", "w2_exact")
 LABELS = {
     "w2_exact": Label("exact W2"),
     "w2": Label(head="W2 [95 % interval]"),

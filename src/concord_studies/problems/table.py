@@ -5,6 +5,7 @@ a rate). ``concord.problems.<model>`` says what the model is; its options are th
 Python.
 """
 
+from collections.abc import Collection
 from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -40,8 +41,8 @@ class Params(Options):
 
 
 def check(params: Params, agents: int) -> None:
-    """Raise a ConcordError for a missing file, or options that the model does not have."""
-    require_file(Path(params.data), "data")
+    """Raise a ConcordError for a missing file or column, or options that no such model has."""
+    _check_columns(params, readers.columns_of(require_file(Path(params.data), "data")))
     kind, of_call = _kind(params), {"agents", "partition", "seed"}
     names = [name for name in signature(kind.from_arrays).parameters if name not in of_call][2:]
     for name in params.options:
@@ -50,6 +51,15 @@ def check(params: Params, agents: int) -> None:
                 f"options: {params.model} has no option {name!r}; {nearest(name, names)}"
             )
     options.build(kind.Params, params.options, "options")
+
+
+def _check_columns(params: Params, columns: Collection[str]) -> None:
+    """Raise a ConcordError for columns of a table that lack the target, or features beside it."""
+    if params.target not in columns:
+        remedy = nearest(params.target, columns)
+        raise ConcordError(f"target: {params.data} has no column {params.target!r}; {remedy}")
+    if len(columns) == 1:
+        raise ConcordError(f"{params.data}: it has no column beside the target; add features")
 
 
 def _kind(params: Params) -> Any:
@@ -63,13 +73,8 @@ def build(
     """Read the table, and build the model with its rows split over the agents."""
     path = require_file(Path(params.data), "data")
     columns = readers.table(path)
-    if params.target not in columns:
-        raise ConcordError(
-            f"target: {path} has no column {params.target!r}; {nearest(params.target, columns)}"
-        )
+    _check_columns(params, columns)
     y = columns.pop(params.target)
-    if not columns:
-        raise ConcordError(f"{path}: it has no column beside the target; add features")
     X = np.column_stack(list(columns.values()))
     make = _kind(params).from_arrays
     built: Problem = make(X, y, agents, **partition_arguments(partition, stream), **params.options)

@@ -65,6 +65,14 @@ def test_a_table_makes_the_problem_that_arrays_make(folder) -> None:
     assert made.agents == 3
 
 
+def test_a_table_without_the_target_is_refused_before_anything_is_read(folder) -> None:
+    with pytest.raises(ConcordError, match=r"target: \S+rows.csv has no column 'z'; choose one of"):
+        run_of(folder, TABLE.replace("target: y", "target: z"))
+    (folder / "rows.csv").write_text("y\n1\n")
+    with pytest.raises(ConcordError, match=r"rows.csv: it has no column beside the target"):
+        run_of(folder, TABLE)
+
+
 def test_the_answer_is_given_for_a_table_of_ones_own(folder, capsys) -> None:
     """With mini-batches too, which the same arrays take in Python."""
     run = run_of(folder, TABLE)

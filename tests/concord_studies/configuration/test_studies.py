@@ -168,6 +168,8 @@ def test_sections_may_be_in_several_files_each_in_one(tmp_path):
         ({"seed": -1}, r"seed: -1 does not fit; give"),
         ({"seed": 2**63}, r"seed: 9223372036854775808 cannot be computed with"),
         ({"results": "a/../../b"}, r"results: 'a/\.\./\.\./b' does not fit; give"),
+        ({"results": "config/papers"}, r"results: 'config/papers' is in the project's own folder"),
+        ({"results": "src"}, r"results: 'src' is in .* own folder src; name another, such as"),
     ],
 )
 def test_wrong_settings_are_refused(changes, message):

@@ -25,7 +25,7 @@ from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
 from concord_studies.home import HOME
 from concord_studies.io import read_text
-from concord_studies.markup import fence
+from concord_studies.markup import fence, line
 from concord_studies.pages import claims as of_claims
 from concord_studies.pages.site import front, papers, reference
 
@@ -229,7 +229,8 @@ def _list_navigation(
 
 def _list_pages(pages: Iterable[str], titles: Mapping[str, str], options: str = "") -> str:
     """Return links to pages, which are in the navigation too."""
-    lines = [f"{titles[name]} </{name}>" if name in titles else f"/{name}" for name in pages]
+    stated = {name: line(titles.get(name, "")) for name in pages}
+    lines = [f"{title} </{name}>" if title else f"/{name}" for name, title in stated.items()]
     return "\n".join(fence("{toctree}", "\n".join([options, *lines])))
 
 

@@ -14,7 +14,7 @@ from concord_studies import words
 from concord_studies.claims.ledger import Row
 from concord_studies.configuration.study import Study
 from concord_studies.io import read_text
-from concord_studies.markup import fence, fold, markdown, sentence
+from concord_studies.markup import fence, fold, line, markdown, sentence
 from concord_studies.pages import captions
 from concord_studies.pages import claims as of_claims
 from concord_studies.pages.captions import Caption
@@ -156,7 +156,7 @@ def _alternative_text(caption: Caption, rows: Sequence[Row]) -> str:
 def _picture(path: Path, results: Path, alt: str) -> list[str]:
     """Return Markdown with a picture and its alternative text; a wide one fills the column."""
     width = re.search(r'<svg[^>]* width="([\d.]+)pt"', read_text(path))
-    options = [f":alt: {json.dumps(alt, ensure_ascii=False)}"]
+    options = [f":alt: {json.dumps(line(alt), ensure_ascii=False)}"]
     options += [":class: wide"] * bool(width and float(width[1]) > WIDE)
     place = path.resolve().relative_to(results.resolve()).as_posix()
     return fence(f"{{image}} /results/{place}", "\n".join(options))
@@ -167,9 +167,9 @@ def _link_cards(study: Study, cards: Sequence[Path]) -> list[str]:
 
     cards: files of the cards, each called like its entry.
     """
+    names = [line(words.name("entry", card.stem, study.sections.names)) for card in cards]
     links = [
-        f"{words.name('entry', card.stem, study.sections.names)} </cards/{study.key}/{card.stem}>"
-        for card in cards
+        f"{name} </cards/{study.key}/{card.stem}>" for name, card in zip(names, cards, strict=True)
     ]
     return [
         "A card of each entry: its equation and source, its tuning, its best and worst tasks.",

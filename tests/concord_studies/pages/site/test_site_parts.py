@@ -15,7 +15,7 @@ from concord_studies.io import load_yaml
 from concord_studies.markup import markdown
 from concord_studies.pages import markdown as pages
 from concord_studies.pages.markdown import Section
-from concord_studies.pages.site import extension, papers, reference
+from concord_studies.pages.site import build, extension, papers, reference
 
 ROOT = Path(__file__).parents[4]
 
@@ -79,6 +79,20 @@ def test_cards_are_those_that_were_made_and_as_they_were(tmp_path):
     (tmp_path / "cost.csv").write_text("edited")
     with pytest.raises(ConcordError, match=r"cost\.csv: it is not as it was written; delete"):
         papers.find_cards(tmp_path)
+
+
+def test_a_page_is_one_entry_of_the_navigation_whatever_its_title():
+    title = 'a\nb\u2028c\x85d # "e" *f* <g> \u202eh :i: ' + "x" * 10_000
+    entries = build._list_pages(["papers/a", "papers/b"], {"papers/a": title, "papers/b": " \n"})
+    first, second = entries.splitlines()[2:-1]
+    assert first.startswith("a b c d # ") and first.endswith("x </papers/a>")
+    assert second == "/papers/b"
+
+
+def test_a_picture_has_one_line_of_text(tmp_path):
+    (tmp_path / "a.svg").write_text("<svg/>")
+    lines = papers._picture(tmp_path / "a.svg", tmp_path, "a\u2028b\nc")
+    assert lines == ["~~~{image} /results/a.svg", ':alt: "a b c"', "~~~", ""]
 
 
 def test_the_reference_executes_no_plug_in_that_nothing_uses(tmp_path):

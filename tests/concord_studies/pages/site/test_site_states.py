@@ -1,6 +1,7 @@
 """The site at every stage of the results: no dead link, nothing false, findings first."""
 
 import html
+import json
 import re
 import shutil
 from collections.abc import Callable
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hostile import HOSTILE
 
 import by_hand
 from concord_studies import provenance
@@ -251,8 +253,12 @@ def test_a_table_has_its_caption(studies, tmp_path, built):
 
 @pytest.mark.parametrize("stage", ["nothing", "ledger"])
 def test_a_study_of_ones_own(tmp_path, stage):
-    """With documents and reference, whose links have to lead somewhere too."""
+    """With documents and reference, whose links have to lead somewhere too; with any title."""
     init(tmp_path / "own")
+    file = tmp_path / "own" / "config" / "papers" / "own" / "study.yaml"
+    title = json.dumps(HOSTILE + "\u2028 x\x85 \u202ey " + "z" * 10_000)
+    assert 'title: "own"' in file.read_text()
+    file.write_text(file.read_text().replace('title: "own"', f"title: {title}"))
     studies = load_studies(tmp_path / "own" / "config", checked=True)[1]
     made = Results(tmp_path / "own" / "results", studies)
     made.folder.mkdir()

@@ -1,0 +1,29 @@
+"""The shell commands with which every job begins."""
+
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+from concord_studies.plan import Plan
+
+
+def write_program(path: Path, line: str) -> str:
+    path.parent.mkdir()
+    path.write_text(f"#!/bin/sh\n{line}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_jobs_run_the_python_of_snakemake_whatever_it_is_called(tmp_path, monkeypatch):
+    """Debian's is python3.11, and no python lies beside it; a conda environment has its own."""
+    own = write_program(tmp_path / "a bin" / "python3.11", f'exec {sys.executable} "$@"')
+    other = Path(write_program(tmp_path / "other" / "python", "echo another; exit 0"))
+    monkeypatch.setattr(sys, "executable", own)
+    monkeypatch.setenv("PATH", f"{other.parent}:/usr/bin:/bin")
+    monkeypatch.delenv("CONDA_PREFIX", raising=False)
+    prefix = Plan.prefix.fget(SimpleNamespace(mirror=None)).format()
+    job = f"set -euo pipefail; {prefix} python -c 'import sys; print(sys.argv[1:])' 'b c'"
+    for activate, said in (("", "['b c']"), ("export CONDA_PREFIX=/env; ", "another")):
+        done = subprocess.run(["bash", "-c", activate + job], capture_output=True, text=True)
+        assert done.stdout.strip() == said, done.stderr
