@@ -135,6 +135,7 @@ def bootstrap_w2(
     for array in (low, high):
         array[lost | ~np.isfinite(array)] = np.inf
     heavy = has_heavy_tails(fourth.reshape(shape), chains).ravel() & ~lost
+    heavy &= high > low + 1e-9 * value  # chains apart by rounding have no tails
     low[heavy], high[heavy] = 0.0, np.inf
     if chains == 1:
         low[:] = high[:] = np.nan

@@ -160,3 +160,7 @@ def test_a_gaussian_has_no_heavy_tails_and_a_few_draws_far_away_are():
     # Of draws 11 to 21 two are far away; of 12 to 22 one is, which is no more than a tenth.
     assert np.flatnonzero(heavy).tolist() == list(range(10, 22))
     assert not has_heavy_tails(kurtosis(np.zeros((100, 2))), 100)
+    same = np.ones((100, 2))
+    same[:2] += 2e-16
+    assert kurtosis(same - same.mean(axis=0)) > 10
+    assert np.isfinite(bootstrap_w2(same, Gaussian(np.zeros(2), np.eye(2)), 20, rng)).all()
