@@ -165,9 +165,9 @@ def has_heavy_tails(values: np.ndarray, count: int) -> np.ndarray:
     independent draws of each.
     """
     beyond = np.atleast_1d(values > 3 + max(3, 10 * math.sqrt(24 / count)))
-    rows, seen = np.arange(len(beyond)), beyond.cumsum(axis=0)
+    rows, total = np.arange(len(beyond)), beyond.cumsum(axis=0)
     half = (rows - rows // 2).reshape(-1, *[1] * (beyond.ndim - 1))
-    heavy: np.ndarray = beyond | (10 * (seen - seen[rows // 2]) > half)
+    heavy: np.ndarray = beyond | (10 * (total - total[rows // 2]) > half)
     return heavy.reshape(np.shape(values))
 
 

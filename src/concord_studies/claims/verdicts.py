@@ -38,18 +38,8 @@ TOO_FEW, TIE, SEED, OTHER, LOST, HEAVY = (
 )
 # A claim's verdict is the first of these that one of its cases has.
 VERDICTS = (
-    FAILS,
-    NOT_RUN,
-    LOST,
-    HEAVY,
-    SEED,
-    OTHER,
-    TOO_FEW,
-    TIE,
-    HOLDS,
-    OUTSIDE,
-    INSIDE,
-    MEASURED,
+    *(FAILS, NOT_RUN, LOST, HEAVY, SEED, OTHER, TOO_FEW, TIE),
+    *(HOLDS, OUTSIDE, INSIDE, MEASURED),
 )
 # The other verdicts are open.
 _PARTS = {FAILS: "fails", HOLDS: "holds", INSIDE: "holds", OUTSIDE: "neither", MEASURED: "neither"}
