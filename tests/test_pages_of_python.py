@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import concord
+from concord.laws import wasserstein
 from concord_studies.metrics.w2 import w2_floor
 
 ROOT = Path(__file__).parents[1]
@@ -46,6 +47,42 @@ def test_the_table_of_floors_is_computed():
             )
             formula = np.sqrt((1 + (dim + 1) / 4) / count)
             assert float(cell) == pytest.approx(formula, abs=0.1)
+
+
+@pytest.mark.thorough
+def test_the_table_of_heavy_tails_is_computed(monkeypatch):
+    """Within four standard errors of 60 runs, whose draws are taken for five independent ones."""
+    text = (ROOT / "docs/python.md").read_text().partition("<!-- heavy tails -->")[2]
+    rows = [[c.strip() for c in line.strip("|").split("|")] for line in text.split("\n")[4:15]]
+    assert len(rows) == 11 and all(len(row) == 5 for row in rows)
+    rng, judge = np.random.default_rng(1), wasserstein.has_heavy_tails
+    for fourth, count, *cells in rows:
+        # E a^4 = 0.8^4 + 6 0.8^2 s^2 + 3 s^4 of a normal a with mean 0.8 and spread s
+        square = np.sqrt(0.64**2 + (float(fourth) - 0.8**4) / 3) - 0.64
+        x, variance, draws, exact = np.zeros((int(count.replace(",", "")), 60)), 0.0, [], []
+        for k in range(200):
+            a = 0.8 + np.sqrt(max(square, 0.0)) * rng.standard_normal(x.shape)
+            x, variance = a * x + rng.standard_normal(x.shape), (0.64 + square) * variance + 1
+            if k % 5 == 4:
+                draws.append(x)
+                exact.append(np.sqrt(variance))
+        samples, sd = np.stack(draws, axis=1)[..., None], 2 * exact[-1]
+        target, truth = concord.Gaussian(np.zeros(1), sd**2 * np.eye(1)), sd - np.array(exact)
+        found = []
+        for heavy in (lambda values, _: np.zeros(values.shape, bool), judge):
+            monkeypatch.setattr(wasserstein, "has_heavy_tails", heavy)
+            _, lo, hi = (each[20:] for each in wasserstein.bootstrap_w2(samples, target, 200, rng))
+            found.append((hi, (lo <= truth[20:, None]) & (truth[20:, None] <= hi)))
+        (_, all_inside), (hi, inside) = found
+        none = np.isinf(hi)
+        shares = all_inside.mean(), none.mean(), inside[~none].mean() if cells[2] else None
+        sizes = inside.size, inside.size, max((~none).sum(), 1)
+        for cell, share, size in zip(cells, shares, sizes, strict=True):
+            error = 4 * np.sqrt(0.25 / (size / 20 * 5))
+            assert not cell or float(cell) == pytest.approx(share, abs=min(error, 0.15)), (
+                fourth,
+                count,
+            )
 
 
 def test_the_page_runs():

@@ -54,7 +54,10 @@ def w2(result: Trace | Law, posterior: Posterior, *, warm_up: int | None = None)
     warm-up the effective sample size must reach the same numbers, the least over x_j and its
     squared deviation. The interval after a warm-up comes from refits to as many draws of the fitted
     Gaussian: it covers 0.97 or more of the distances of four chains of DE-SGLD (60 seeds, 3 steps).
-    The interval of single draws is that of ``concord.laws.gaussian.bootstrap_w2``.
+    The interval of single draws is that of ``concord.laws.wasserstein.bootstrap_w2``.
+    Of heavy-tailed draws, as where a step multiplies by random matrices (small mini-batches), no
+    interval is known, and it is that from 0 to infinity: the kurtosis of a coordinate is far above
+    a Gaussian's (``concord.laws.wasserstein.has_heavy_tails``).
 
     Parameters
     ----------
@@ -129,7 +132,7 @@ def _w2(result: Trace | Law, law: Reference, warm_up: int | None) -> xarray.Data
             whose = name if name == "average" else f"agent {name}"
             raise ConcordError(
                 f"w2: the draws of {whose} after iteration {warm_up} are worth "
-                f"{worth[column]:.0f} independent ones, too few to fit a Gaussian of dimension "
+                f"{int(worth[column])} independent ones, too few to fit a Gaussian of dimension "
                 f"{dim}; sample until they are worth {least}, with more iterations or chains"
             )
         fitted, count = Gaussian(*wasserstein.fit(x.reshape(-1, dim))), int(worth[column])
@@ -137,6 +140,9 @@ def _w2(result: Trace | Law, law: Reference, warm_up: int | None) -> xarray.Data
         refits = wasserstein.refits(fitted, count, REPLICATES, rng)
         squares = wasserstein.w2(*refits, posterior) ** 2
         lo[column], hi[column] = wasserstein.correct_interval(squares, value[column], LEVEL)
+        fourth = wasserstein.kurtosis(x.reshape(-1, dim) - fitted.mean)
+        if wasserstein.has_heavy_tails(fourth, count):
+            lo[column], hi[column] = 0.0, np.inf
         floor[column] = _floor(posterior, count, rng)
     worth[np.isinf(value)] = np.nan
     floor[np.isinf(value)] = np.nan

@@ -112,7 +112,7 @@ def excess_interval(value: float, resampled: np.ndarray) -> tuple[float, float]:
     A statistic that cannot be below 0 is overestimated by a bias b, and in resamples by b once
     more, so that percentiles of the resamples may all lie above the value. b is estimated by the
     mean of the resamples minus the value. The ends are percentiles of the resamples minus 2b
-    (lower) and minus b (upper), clipped at 0; ``gaussian.bootstrap_w2`` says why.
+    (lower) and minus b (upper), clipped at 0; ``wasserstein.bootstrap_w2`` says why.
     """
     if not np.isfinite(value):
         return value, value

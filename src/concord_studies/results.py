@@ -151,7 +151,8 @@ def is_smoke(runs: Iterable[Measured]) -> bool:
 def series(measured: Measured, metric: str, agent: int | str) -> Series:
     """Return a metric of an agent over iterations, with interval ends.
 
-    A ConcordError if the run has no such metric, or has it for other agents only.
+    The ends are nan where an interval is from 0 to infinity, as of heavy-tailed chains: none is
+    drawn. A ConcordError if the run has no such metric, or has it for other agents only.
     """
     table = measured.metrics
     rows = table[(table["metric"] == metric).to_numpy()]
@@ -172,7 +173,9 @@ def series(measured: Measured, metric: str, agent: int | str) -> Series:
             f"{add}choose one of those"
         )
     columns = (of_agent[name].to_numpy(float) for name in ("iteration", "value", "lo", "hi"))
-    return Series(*columns)
+    iteration, value, lo, hi = columns
+    shown = np.where(np.isfinite(value) & (lo <= 0) & np.isposinf(hi), np.nan, 1.0)
+    return Series(iteration, value, lo * shown, hi * shown)
 
 
 def divergence(measured: Measured) -> Divergence | None:

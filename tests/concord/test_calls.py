@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import concord
+from concord import distances
 from concord.errors import ConcordError
 from concord.laws import wasserstein
 from concord.samplers.de_sgld import DESGLD
@@ -99,7 +100,7 @@ def test_examples_of_docstrings_run(name, tmp_path, monkeypatch):
     assert outcome.attempted and not outcome.failed
 
 
-def test_few_chains_are_refused_draw_by_draw_and_pooled_after_a_warm_up():
+def test_few_chains_are_refused_draw_by_draw_and_pooled_after_a_warm_up(monkeypatch):
     """The truth is the law's: 357 of 360 such intervals contain it (60 seeds)."""
     pytest.importorskip("arviz_stats")
     problem, steps = quadratic(), {"step_size": 0.2, "iterations": 2000}
@@ -114,6 +115,10 @@ def test_few_chains_are_refused_draw_by_draw_and_pooled_after_a_warm_up():
     assert abs(pooled.value - exact).max() < 3 * pooled.floor.max()
     with pytest.raises(ConcordError, match=r"worth \d+ independent ones, too few"):
         concord.w2(few, problem.posterior, warm_up=1990)
+    monkeypatch.setattr(distances, "effective_sample_size", lambda draws: 19.6)
+    with pytest.raises(ConcordError, match=r"worth 19 .* until they are worth 20"):
+        concord.w2(few, problem.posterior, warm_up=200)
+    monkeypatch.undo()
     table = concord.compare({"few": few, "law": law}, problem.posterior, warm_up=200)
     assert (
         table.w2["few"] == pooled.value[:AGENTS].max() and table.w2["law"] == exact[:AGENTS].max()
@@ -121,6 +126,25 @@ def test_few_chains_are_refused_draw_by_draw_and_pooled_after_a_warm_up():
     assert (table.bias2_lo["few"] <= table.bias2).all()
     many = concord.sample("de_sgld", problem, "ring", chains=20, step_size=0.05, iterations=20)
     assert set(concord.w2(many, problem.posterior)) == {"value", "lo", "hi", "floor"}
+
+
+def test_chains_that_mini_batches_make_heavy_tailed_have_no_interval():
+    """A step multiplies x by one minus that of a point, which now and then enlarges it."""
+    pytest.importorskip("arviz_stats")
+    rng = np.random.default_rng(0)
+    X, noise = rng.standard_normal((60, 1)), rng.standard_normal(60)
+    problem = concord.problems.linear_regression(X, X[:, 0] + noise, agents=3)
+    steps = {"step_size": 0.6 / problem.gram.max(), "iterations": 400}
+    trace = concord.sample("de_sgld", problem, "complete", batch_size=1, **steps)
+    for distance in (
+        concord.w2(trace, problem).isel(draw=-1),
+        concord.w2(trace, problem, warm_up=200),
+    ):
+        heavy = distance.isel(agent=[1, -1])  # agent 1 and the average
+        assert np.isfinite(heavy.value).all() and (heavy.lo == 0).all() and np.isinf(heavy.hi).all()
+    assert np.isinf(concord.compare([trace], problem, warm_up=200).w2_hi).all()
+    sound = concord.w2(concord.sample("de_sgld", problem, "complete", **steps), problem)
+    assert np.isfinite(sound.hi).all()
 
 
 def test_pooled_intervals_hold_the_distance_as_often_as_they_say():

@@ -172,7 +172,7 @@ def _mean_over_sets(
         raise Missing(str(error)) from None
     if np.isnan(each).any():
         raise DivergedQuantity([one[1]], " or ".join(run.name for run, *_ in sides))
-    source.unit = "data sets"
+    source.unit, source.endless = "data sets", 0
     source.trials.append(len(each))
     mean, lo, hi = (float(end) for end in mean_interval(each, family))
     if not math.isfinite(mean):

@@ -8,7 +8,8 @@ trials as are behind it). Either verdict, ``holds`` or ``does not hold``, is the
 probability 5 % at most, however many agents and iterations the check looks at.
 
 A value that is not a number, though its run did not diverge, is refused, and so is a random number
-without an interval.
+without an interval. One whose interval reaches from 0 to infinity is known to have none
+(``wasserstein.has_heavy_tails``): no rule is decided by it, and the verdict says so.
 """
 
 from __future__ import annotations
@@ -175,6 +176,7 @@ class Source:
     again: whether the intervals are as wide as another set of as many chains may move them.
     amplified: whether random numbers of runs that amplify rounding errors have been read so far.
     trials: how many independent trials are behind the random numbers read so far.
+    endless: how many of these numbers have no interval, since chains are heavy-tailed.
     unit: what these trials are.
     what: what the numbers are, in words; empty where they are of several kinds.
     """
@@ -184,6 +186,7 @@ class Source:
     again: bool = False
     amplified: bool = False
     trials: list[float] = field(default_factory=list)
+    endless: int = 0
     unit: str = "chains"
     what: str = ""
 
@@ -215,6 +218,7 @@ def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
     source.trials += [
         n for _, _, table in tables for n in table["trials"][table["chance"]].tolist()
     ]
+    source.endless += sum(int(table["endless"].sum()) for _, _, table in tables)
     source.amplified |= count > 0 and any(amplifies(run.run) for _, runs in drawn for run in runs)
     if any(run.run.get("arena") for _, runs in drawn for run in runs):
         source.unit = "data sets"
@@ -290,6 +294,8 @@ def _rows(quantity: Quantity, run: Measured) -> Table:
     elif unknown.any():
         raise Missing(f"{quantity.metric} of {run.name} is random but has no interval")
     lo, hi = np.where(random, lo, value), np.where(random, hi, value)
+    endless = random & (lo <= 0) & np.isposinf(hi)
+    lo = np.where(endless, -math.inf, lo)  # which no number of chains narrows
     return {
         "agent": agent[order],
         "iteration": iteration[order],
@@ -298,6 +304,7 @@ def _rows(quantity: Quantity, run: Measured) -> Table:
         "hi": np.where(np.isnan(hi), math.inf, hi),
         "trials": trials,
         "chance": chance,
+        "endless": endless,
     }
 
 
@@ -316,6 +323,7 @@ def _mean(rows: Table) -> Table:
         **means,
         "trials": np.fmin.reduce(rows["trials"][rows["chance"]], initial=np.nan, keepdims=True),
         "chance": rows["chance"].any(keepdims=True),
+        "endless": rows["endless"].any(keepdims=True),
     }
 
 

@@ -1,6 +1,6 @@
 """Verdicts: what a check's intervals decide, and why they leave a claim open.
 
-``inconclusive`` has five causes. Whether more chains would decide is tried: half-widths shrink with
+``inconclusive`` has six causes. Whether more chains would decide is tried: half-widths shrink with
 the square root of their number, so the check is judged again with narrower intervals.
 
 Where rounding errors are amplified, another processor gives other chains (``runs.amplifies``). A
@@ -29,15 +29,18 @@ HOLDS, FAILS, NOT_RUN = "holds", "does not hold", "not run"
 INSIDE, OUTSIDE = "inside the conditions", "outside the conditions"
 MEASURED = "measured"
 INCONCLUSIVE = "inconclusive"
-TOO_FEW, TIE, SEED, OTHER, LOST = (
+TOO_FEW, TIE, SEED, OTHER, LOST, HEAVY = (
     f"{INCONCLUSIVE}: {cause}"
     for cause in (
         *("too few chains", "a tie", "depends on data or seed", "other chains could turn it"),
-        "a run diverged",
+        *("a run diverged", "heavy tails"),
     )
 )
 # A claim's verdict is the first of these that one of its cases has.
-VERDICTS = (FAILS, NOT_RUN, LOST, SEED, OTHER, TOO_FEW, TIE, HOLDS, OUTSIDE, INSIDE, MEASURED)
+VERDICTS = (
+    *(FAILS, NOT_RUN, LOST, HEAVY, SEED, OTHER, TOO_FEW, TIE),
+    *(HOLDS, OUTSIDE, INSIDE, MEASURED),
+)
 # The other verdicts are open.
 _PARTS = {FAILS: "fails", HOLDS: "holds", INSIDE: "holds", OUTSIDE: "neither", MEASURED: "neither"}
 
@@ -110,7 +113,11 @@ def judge(check: Any, runs: Callable[[Quantity], Sequence[Measured]]) -> Judgeme
     try:
         judgement: Judgement = check.judge(source)
         what = f"{source.what}: " if source.what else ""
-        judgement = replace(judgement, ours=f"{what}{judgement.ours}")
+        unknown = (
+            f"; no interval for {source.endless} of the numbers, whose chains are heavy-tailed"
+        )
+        ours = f"{what}{judgement.ours}{unknown if source.endless else ''}"
+        judgement = replace(judgement, ours=ours)
         if judgement.margin is not None:
             of = ", ".join(filter(None, [source.what, judgement.margin.what]))
             judgement = replace(judgement, margin=replace(judgement.margin, what=of))
@@ -129,7 +136,7 @@ def judge(check: Any, runs: Callable[[Quantity], Sequence[Measured]]) -> Judgeme
                 enough = f"about {more * trials:.0f} {source.unit} instead of {trials:.0f}"
                 text = f"{judgement.ours}; {enough} would decide"
                 return replace(judgement, verdict=TOO_FEW, ours=text)
-        return replace(judgement, verdict=TIE)
+        return replace(judgement, verdict=HEAVY if source.endless else TIE)
     except Missing as missing:
         return Judgement(NOT_RUN, str(missing))
     except DivergedQuantity as diverged:

@@ -25,10 +25,10 @@ LABELS = {
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield W2 between the draws and the posterior, for recorded agents and the average.
 
-    w2: of the Gaussian fitted to the chains, with a bootstrap interval over chains. w2_exact: of
-    the exact law, where the sampler states it. w2_floor: what as many exact posterior draws show.
-    w2_point: of a point at the posterior's mean, sqrt(tr V), V the covariance; a law farther away
-    says less of the posterior than its mean alone.
+    w2: of the Gaussian fitted to the chains, with a bootstrap interval over chains, from 0 to
+    infinity where these are heavy-tailed. w2_exact: of the exact law, where the sampler states it.
+    w2_floor: what as many exact posterior draws show. w2_point: of a point at the posterior's mean,
+    sqrt(tr V), V the covariance; a law farther away says less of the posterior than its mean alone.
     """
     target = require_gaussian(m.problem, "w2")
     names, draws = positions(m.trace)

@@ -15,10 +15,12 @@ from concord_studies.claims import checks, claim, ledger, quantities, verdicts
 from concord_studies.claims.quantities import Quantity
 from concord_studies.claims.verdicts import (
     FAILS,
+    HEAVY,
     HOLDS,
     INCONCLUSIVE,
     INSIDE,
     LOST,
+    MEASURED,
     NOT_RUN,
     OTHER,
     OUTSIDE,
@@ -230,6 +232,23 @@ def test_what_many_more_chains_leave_open_is_a_tie():
     assert judge(*ORDER, *close).verdict == TIE
     equal = [at_end("a", 1.0, 1.0, 1.0), at_end("b", 1.0, 1.0, 1.0)]
     assert judge(*ORDER, *equal).verdict == TIE
+
+
+def test_no_verdict_rests_unsaid_on_a_number_of_heavy_tailed_chains():
+    """Its interval is from 0 to infinity, in metrics.csv; more chains have none either."""
+    heavy, sound = at_end("a", 1.0, 0.0, INF, metric="w2"), at_end("b", 9.0, 8.0, 10.0)
+    sentence = "; no interval for 1 of the numbers, whose chains are heavy-tailed"
+    sides = {"experiment": "a", "metric": "w2"}, {"experiment": "b", "metric": "w2_exact"}
+    for lower, higher in (sides, sides[::-1]):
+        found = judge("order", {"lower": lower, "higher": higher}, heavy, sound)
+        assert found.verdict == HEAVY and found.ours.endswith(sentence)
+    found = judge("measurement", {"quantity": sides[0]}, heavy)
+    assert found.verdict == MEASURED and found.ours == f"w2: 1 (agent 1){sentence}"
+    apart = {"quantity": {**sides[0], "agents": [0]}, "printed": 5.0, "tolerance": 1.0}
+    far = run("a", (10, 0, "w2", 1.0, 0.0, INF), (10, 1, "w2", 9.0, 8.0, 10.0))
+    assert judge("value", apart, far).verdict == HEAVY
+    found = judge("value", {**apart, "quantity": sides[0]}, far)
+    assert found.verdict == FAILS and found.ours.endswith(sentence)  # by the other number
 
 
 def test_a_claim_has_the_verdict_of_its_worst_case():

@@ -84,6 +84,21 @@ def test_on_a_log_axis_intervals_are_bars_and_one_that_reaches_zero_an_arrow():
     assert (ends[reached, 0, 1] > 0).all() and (ends[reached, 0, 1] < w.value[at][reached]).all()
 
 
+@pytest.mark.parametrize("scale", ["linear", "log"])
+def test_no_interval_is_drawn_where_it_reaches_from_zero_to_infinity(scale):
+    measured = w2(run(topology="ring"), [0], exact=False, floor=False)
+    table = measured.metrics
+    heavy = (table["metric"] == "w2") & (table["iteration"] > 75)
+    limits = draw([measured], agents=[0], y={"scale": scale}).axes[0].get_ylim()
+    table.loc[heavy, ["lo", "hi"]] = 0.0, np.inf
+    (axes,) = draw([measured], agents=[0], y={"scale": scale}).axes
+    np.testing.assert_allclose(axes.get_ylim(), limits)
+    (ends,) = axes.collections
+    points = np.concatenate([path.vertices for path in ends.get_paths()])
+    points = points[np.isfinite(points).all(axis=1)]
+    assert 60 <= points[:, 0].max() <= 75 and points[:, 1].max() < limits[1]
+
+
 def test_muted_lines_share_one_gray_entry():
     runs = [w2(run(start=q), [0], seed=q) for q in range(4)]
     figure = draw(
