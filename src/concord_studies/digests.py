@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from concord.errors import ConcordError
-from concord_studies.io import signature
+from concord_studies.io import signature, write_whole
 
 SOURCE = Path(__file__).resolve().parents[1]
 INSTALLED = {"site-packages", "dist-packages"}
@@ -59,9 +59,20 @@ def _digest_code(roots: frozenset[str | Path]) -> dict[str, Any]:
     files = import_closure(*roots)
     names = sorted({name for file in files.values() for name in file.libraries})
     return {
-        "code": digest(sorted(file.digest for file in files.values())),
+        "code": digest_files(files),
         "libraries": {"python": PYTHON, **{name: version(name) for name in names}},
     }
+
+
+def forget_files() -> None:
+    """Look at all files of code again, which may have changed since this process read them."""
+    read_digest.cache_clear()
+    _digest_code.cache_clear()
+
+
+def digest_files(files: Mapping[str, File]) -> str:
+    """Return the digest of files of code, those of ``import_closure``."""
+    return digest(sorted(file.digest for file in files.values()))
 
 
 def digest(content: Any) -> str:
@@ -102,7 +113,7 @@ def _load_cache() -> dict[str, Any]:
 @cache
 def _save_cache_at_exit() -> None:
     """Have Python write the cache of digests and imports when it ends; once in a process."""
-    atexit.register(lambda: CACHE.write_text(json.dumps(_load_cache())))
+    atexit.register(lambda: write_whole(CACHE, json.dumps(_load_cache())))
 
 
 def _parse_file(path: str) -> File:

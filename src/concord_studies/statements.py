@@ -1,0 +1,72 @@
+"""Statements: what results are made from, as planning writes it for the jobs that make them.
+
+Each is in a file whose name is its digest: no other planning, of a dry run or a changed study,
+changes what a job finds in it.
+"""
+
+import json
+import os
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from concord_studies import digests
+from concord_studies.configuration.study import Study
+from concord_studies.io import write_whole
+from concord_studies.provenance import provenance_path, read_planned
+
+FOLDER = Path(".snakemake", "concord")
+KEPT = 30 * 86400  # seconds for which a file is there that nobody plans again
+
+
+class Statement:
+    """What a result is made from.
+
+    result: the main file of the result.
+    text: the statement, in JSON.
+    study: the study whose files its job needs as planning found them.
+    """
+
+    def __init__(self, result: Path, text: str, study: Study | None = None) -> None:
+        """Find where the statement is written."""
+        self.result, self.text, self.study = result, text, study
+        self.digest = digests.digest(text)
+        self.path = FOLDER / f"{self.digest}.yaml"
+
+    @property
+    def is_carried_out(self) -> bool:
+        """Return whether the result is there, and says that it was made from this."""
+        return self.result.is_file() and read_planned(self.result) == self.digest
+
+    def write(self) -> None:
+        """Write the file if it is not there, and date it.
+
+        It is no newer than what was made from it, and newer than what was made from another: all
+        that Snakemake knows without its records.
+        """
+        _remove_old()
+        if not (self.path.is_file() and self.path.read_bytes() == self.text.encode()):
+            if self.study:  # what differs in another study of this statement is in no result
+                write_whole(self.path.with_suffix(".study"), json.dumps(self._snapshot(self.study)))
+            write_whole(self.path, self.text)
+        source = provenance_path(self.result)
+        files = {source, self.result, *self.result.parent.glob(f"{self.result.stem}.*")}
+        times = [file.stat().st_mtime_ns for file in files if file.is_file()]
+        now = self.path.stat().st_mtime_ns
+        if self.is_carried_out and now > min(times):
+            os.utime(self.path, ns=(now, min(times)))
+        elif times and not self.is_carried_out and now <= max(times):
+            os.utime(self.path)
+
+    @staticmethod
+    def _snapshot(study: Study) -> dict[str, Any]:
+        return {"path": str(study.path), "config": study.config, "stated": study.stated}
+
+
+@cache
+def _remove_old() -> None:
+    """Remove statements that nobody has planned for a month; once in a process."""
+    for path in FOLDER.glob("*"):
+        if path.stat().st_ctime < time.time() - KEPT:
+            path.unlink(missing_ok=True)
