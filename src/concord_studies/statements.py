@@ -7,6 +7,7 @@ changes what a job finds in it.
 import json
 import os
 import time
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -68,5 +69,6 @@ class Statement:
 def _remove_old() -> None:
     """Remove statements that nobody has planned for a month; once in a process."""
     for path in FOLDER.glob("*"):
-        if path.stat().st_ctime < time.time() - KEPT:
-            path.unlink(missing_ok=True)
+        with suppress(OSError):  # somebody else may have removed it
+            if path.stat().st_ctime < time.time() - KEPT:
+                path.unlink()
