@@ -16,8 +16,8 @@ AGAIN = "type the same command again"
 
 
 def is_planned(path: Path) -> bool:
-    """Return whether a file has the name that planning gives a statement: its digest."""
-    return re.fullmatch(r"[0-9a-f]{16}\.yaml", path.name) is not None
+    """Return whether a file has a name as planning gives a statement: it ends in its digest."""
+    return re.fullmatch(r".*-[0-9a-f]{16}\.yaml", path.name) is not None
 
 
 class Guard:
@@ -39,8 +39,11 @@ class Guard:
     ) -> None:
         """Compare for the first time; a ConcordError if anything differs.
 
-        path: the statement; None: there is none, and nothing is compared. output: what the job makes. roots: of its code (``digest_code``).
-        find: returns what is compared besides, by key of the statement. files: data that it reads.
+        path: the statement; None: there is none, and nothing is compared.
+        output: what the job makes.
+        roots: of its code, as of ``digest_code``.
+        find: returns what else is compared, by key of the statement.
+        files: data that it reads.
         """
         self.text, self.output, self.find = read_text(path) if path else "{}", output, find
         self.roots, self.data = list(roots), set(map(os.path.abspath, files))
@@ -48,7 +51,7 @@ class Guard:
         self.compares = path is not None and is_planned(path)
         self.stated: dict[str, Any] = json.loads(self.text) if self.compares else {}
         if self.compares:
-            if path and self.planned != path.stem:
+            if path and not path.stem.endswith(f"-{self.planned}"):
                 raise ConcordError(f"{path}: it is not as it was planned; {AGAIN}")
             code = map(os.path.abspath, digests.import_closure(*self.roots))
             self.files = {file: signature(file) for file in (*code, *self.data)}
@@ -71,9 +74,8 @@ class Guard:
     def _compare(self) -> None:
         """Refuse code or other things that are not as stated."""
         found = dict(self.find())
-        if (
-            self.stated["libraries"]["python"] == digests.PYTHON
-        ):  # syntax trees of another are others
+        # Syntax trees of another Python are others.
+        if self.stated["libraries"]["python"] == digests.PYTHON:
             found["code"] = digests.digest_files(digests.import_closure(*self.roots))
         for key, value in found.items():
             if self.stated[key] != value:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from concord.errors import ConcordError, nearest
-from concord_studies import digests, provenance
+from concord_studies import digests, provenance, statements
 from concord_studies.catalog import describe_kind
 from concord_studies.configuration.config import results_folder
 from concord_studies.configuration.project import load_studies
@@ -53,16 +53,25 @@ class Plan:
     changes: what Snakemake's ``--config`` sets.
     writes: whether statements are written, and the configuration checked: where jobs are planned,
     not where they run.
+    submits: tells whether jobs run on other machines, where Snakemake plans them anew.
     studies: the papers and studies, by key.
     results: the folder of the results, as rules write it.
     """
 
-    def __init__(self, changes: Mapping[str, Any], writes: bool = True) -> None:
+    def __init__(
+        self,
+        changes: Mapping[str, Any],
+        writes: bool = True,
+        submits: Callable[[], bool] = lambda: False,
+    ) -> None:
         """Load the configuration in ``config``, with changes, and all papers and studies."""
         gc.set_threshold(
             100_000
         )  # what planning makes stays; to look for more took an eighth of it
-        self.writes = writes
+        self.writes, self.submits = writes, submits
+        if writes:
+            os.environ[statements.NOTES] = f"{statements.FOLDER}/{os.urandom(8).hex()}.notes"
+        self.noted = {} if writes else statements.read_notes()
         self.config, self.studies = load_studies(Path("config"), changes, checked=not writes)
         self.papers = [key for key, study in self.studies.items() if study.printed]
         self.place = results_folder(self.config)
@@ -132,6 +141,8 @@ class Plan:
         statement = self.statement(kind, wildcards)
         if self.writes:
             statement.write()
+            if self.submits():
+                statement.note(_name(kind, wildcards))
         return str(statement.path)
 
     def digest(self, kind: str) -> Callable[[Wildcards], str]:
@@ -140,6 +151,8 @@ class Plan:
 
     def statement(self, kind: str, wildcards: Wildcards) -> Statement:
         """Return the stated inputs of a result. kind: runs, figures, tables, claims, ..."""
+        if found := self.noted.get(_name(kind, wildcards)):
+            return found
         name = wildcards.get("experiment") if kind == "runs" else wildcards.get("name")
         return self._statement(kind, wildcards.get("study", ""), name or "")
 
@@ -387,6 +400,11 @@ class Plan:
     def group(self, wildcards: Wildcards) -> str | None:
         """Return the group of short experiments, several of which make one job on a cluster."""
         return None if self.experiment(wildcards).part_count else "experiments"
+
+
+def _name(kind: str, wildcards: Wildcards) -> str:
+    """Return a name of the statement of a kind that a job has."""
+    return "/".join([kind, *(f"{key}={wildcards[key]}" for key in sorted(wildcards.keys()))])
 
 
 def list_with_others(files: Iterable[str]) -> list[str]:

@@ -1,6 +1,6 @@
 """Statements: what results are made from, as planning writes it for the jobs that make them.
 
-Each is in a file whose name is its digest: no other planning, of a dry run or a changed study,
+Each is in a file whose name has its digest: no other planning, of a dry run or a changed study,
 changes what a job finds in it.
 """
 
@@ -12,12 +12,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from concord.errors import ConcordError
 from concord_studies import digests
 from concord_studies.configuration.study import Study
-from concord_studies.io import write_whole
+from concord_studies.io import read_text, write_whole
 from concord_studies.provenance import provenance_path, read_planned
 
 FOLDER = Path(".snakemake", "concord")
+NOTES = "CONCORD_PLANNED"  # the variable that names the file of one planning's notes
 KEPT = 30 * 86400  # seconds for which a file is there that nobody plans again
 
 
@@ -33,7 +35,8 @@ class Statement:
         """Find where the statement is written."""
         self.result, self.text, self.study = result, text, study
         self.digest = digests.digest(text)
-        self.path = FOLDER / f"{self.digest}.yaml"
+        name = "-".join(result.with_suffix("").parts[-3:])
+        self.path = FOLDER / f"{name}-{self.digest}.yaml"
 
     @property
     def is_carried_out(self) -> bool:
@@ -60,6 +63,11 @@ class Statement:
         elif times and not self.is_carried_out and now <= max(times):
             os.utime(self.path)
 
+    def note(self, name: str) -> None:
+        """Note, for jobs that are planned anew on another machine, that this is what is meant."""
+        with open(os.environ[NOTES], "a", encoding="utf-8") as file:
+            print(json.dumps([name, str(self.result), str(self.path)]), file=file)
+
     @staticmethod
     def _snapshot(study: Study) -> dict[str, Any]:
         return {"path": str(study.path), "config": study.config, "stated": study.stated}
@@ -72,3 +80,13 @@ def _remove_old() -> None:
         with suppress(OSError):  # somebody else may have removed it
             if path.stat().st_ctime < time.time() - KEPT:
                 path.unlink()
+
+
+def read_notes() -> dict[str, Statement]:
+    """Return the statements that the planning has noted of whose jobs this process runs one."""
+    try:
+        lines = read_text(os.environ[NOTES]).splitlines()
+    except (ConcordError, KeyError):
+        return {}
+    notes = {name: (Path(result), path) for name, result, path in map(json.loads, lines)}
+    return {name: Statement(result, read_text(path)) for name, (result, path) in notes.items()}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from smoke_project import PAPER, RESULTS, STUDY, Project, timeless
+from snakemake.iocontainers import Wildcards
 from test_scenarios import (
     ALL,
     EXPERIMENT,
@@ -18,6 +19,9 @@ from test_scenarios import (
     reduce,
     remade,
 )
+
+from concord import kinds
+from concord_studies.plan import Plan
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 __all__ = ["copy", "made"]  # fixtures
@@ -113,6 +117,22 @@ def test_a_helper_edited_while_a_job_waits_and_put_back_leaves_nothing_stale(
     copy.make(*ALL)
 
 
+def test_a_job_on_another_machine_has_the_statement_of_the_call_that_submitted_it(
+    copy, monkeypatch
+):
+    """Though it is planned there once more, after the study was edited."""
+    monkeypatch.chdir(copy.folder)
+    monkeypatch.setenv("CONCORD_PLANNED", "")
+    job, kept = Wildcards(fromdict={"study": PAPER, "experiment": EXPERIMENT}), kinds.studies[:]
+    try:
+        planned = Plan({"scale": "smoke"}, submits=lambda: True).write("runs", job)
+        with copy.edited(STUDY, "- 0.006", "- 0.007"):
+            assert Plan({"scale": "smoke"}, writes=False).write("runs", job) == planned
+            assert Plan({"scale": "smoke"}).write("runs", job) != planned
+    finally:
+        kinds.use(*kept)
+
+
 def test_a_dry_run_leaves_no_result(fresh):
     before = set(fresh.folder.iterdir())
     assert fresh.jobs(*ALL)["measure"] == 1
@@ -129,15 +149,18 @@ def test_metrics_copied_without_snakemakes_records_are_not_made_again(copy):
         assert remade(copy) == WHOLE
 
 
-def test_what_was_deleted_of_an_output_is_made_again(copy):
-    output = (copy.folder / FIGURE).with_suffix("")
-    for suffix in ("svg", "png", "json", "yaml", "caption.md"):
-        file = Path(f"{output}.{suffix}")
-        content = file.read_bytes()
-        file.unlink()
-        assert remade(copy, PAPER) >= {"figure"}
-        assert remade(copy, "made") == {"figure"}
-        file.write_bytes(content)
+def test_what_was_deleted_of_an_output_is_made_again(copy, monkeypatch):
+    (copy.folder / FIGURE).with_suffix(".svg").unlink()
+    assert remade(copy, "made") == {"figure"}
+    copy.make("made")
+    monkeypatch.chdir(copy.folder)
+    kept = kinds.studies[:]
+    try:
+        asked = Plan({"scale": "smoke"}, writes=False).list_existing_outputs(Wildcards())
+    finally:
+        kinds.use(*kept)
+    files = {name for name in copy.results() if name.startswith(("figures/", "claims."))}
+    assert len(files) == 9 and {f"{RESULTS}/{name}" for name in files} == set(asked)
 
 
 def test_metrics_of_another_plan_are_not_shown(copy):

@@ -1,8 +1,8 @@
 """draw: from metrics to a figure (pdf, svg, png) or a table (csv, md, tex).
 
 A job reads what planning wrote, in JSON: the kind, options, runs and caption. Beside a figure or
-table are a copy of that (``results/<study>/figures/<name>.yaml``), its caption (``.caption.md``) and
-its provenance (``.json``), with the caption as data.
+table are a copy of that (``.yaml``), its caption (``.caption.md``) and its provenance (``.json``),
+with the caption as data.
 """
 
 import json
