@@ -284,7 +284,7 @@ class Plan:
                 planned = provenance.read_provenance(table)["planned"]
             except (ConcordError, KeyError):
                 return []
-            if planned != digests.digest(self._statement("multiverse", key).text):
+            if planned != self._statement("multiverse", key).digest:
                 return []
         return [str(table)]
 

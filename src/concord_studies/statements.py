@@ -9,17 +9,19 @@ import os
 import time
 from contextlib import suppress
 from functools import cache
+from glob import escape
 from pathlib import Path
 from typing import Any
 
 from concord.errors import ConcordError
 from concord_studies import digests
 from concord_studies.configuration.study import Study
-from concord_studies.io import read_text, write_whole
-from concord_studies.provenance import provenance_path, read_planned
+from concord_studies.io import read_text, signature, write_whole
+from concord_studies.provenance import read_planned
 
 FOLDER = Path(".snakemake", "concord")
 NOTES = "CONCORD_PLANNED"  # the variable that names the file of one planning's notes
+LONGEST = 150  # characters of a result's name that are in the file's
 KEPT = 30 * 86400  # seconds for which a file is there that nobody plans again
 
 
@@ -36,7 +38,7 @@ class Statement:
         self.result, self.text, self.study = result, text, study
         self.digest = digests.digest(text)
         name = "-".join(result.with_suffix("").parts[-3:])
-        self.path = FOLDER / f"{name}-{self.digest}.yaml"
+        self.path = FOLDER / f"{name[:LONGEST]}-{self.digest}.yaml"
 
     @property
     def is_carried_out(self) -> bool:
@@ -54,13 +56,13 @@ class Statement:
             if self.study:  # what differs in another study of this statement is in no result
                 write_whole(self.path.with_suffix(".study"), json.dumps(self._snapshot(self.study)))
             write_whole(self.path, self.text)
-        source = provenance_path(self.result)
-        files = {source, self.result, *self.result.parent.glob(f"{self.result.stem}.*")}
-        times = [file.stat().st_mtime_ns for file in files if file.is_file()]
+        folder, name = self.result.parent, escape(self.result.stem)
+        files = {*folder.glob(f"{name}.*"), *folder.glob("runs.yaml")}
+        times = [now[2] for now in map(signature, files) if now]
         now = self.path.stat().st_mtime_ns
-        if self.is_carried_out and now > min(times):
-            os.utime(self.path, ns=(now, min(times)))
-        elif times and not self.is_carried_out and now <= max(times):
+        if self.is_carried_out:
+            os.utime(self.path, ns=(now, min(now, *times)))
+        elif times and now <= max(times):
             os.utime(self.path)
 
     def note(self, name: str) -> None:

@@ -76,6 +76,7 @@ ANOTHER = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("what", ANOTHER)
 def test_what_others_plan_meanwhile_changes_nothing(what, made, fresh, meanwhile):
     """By a dry run, and by a call that the lock refuses."""
@@ -100,6 +101,7 @@ HELPERS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("whose", HELPERS)
 def test_a_helper_edited_while_a_job_waits_and_put_back_leaves_nothing_stale(
     whose, copy, meanwhile
@@ -142,7 +144,7 @@ def test_a_dry_run_leaves_no_result(fresh):
 def test_metrics_copied_without_snakemakes_records_are_not_made_again(copy):
     """Whichever file was copied last; of those copied over others Snakemake says so."""
     shutil.rmtree(copy.folder / ".snakemake")
-    for second, path in enumerate(copy.results().values()):
+    for second, path in enumerate(reversed(copy.results().values())):
         os.utime(path, (second, second))
     assert "measure" not in remade(copy)
     with copy.edited(STUDY, "- 0.006", "- 0.007"):
@@ -163,6 +165,7 @@ def test_what_was_deleted_of_an_output_is_made_again(copy, monkeypatch):
     assert len(files) == 9 and {f"{RESULTS}/{name}" for name in files} == set(asked)
 
 
+@pytest.mark.thorough
 def test_metrics_of_another_plan_are_not_shown(copy):
     """Of a copy over results that Snakemake takes for its own."""
     before = {name: path.read_bytes() for name, path in copy.results().items() if "." in name}

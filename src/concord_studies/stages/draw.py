@@ -56,7 +56,7 @@ class OutputToDraw:
             kinds.use(Path(self.inputs["study"]))
         self.module = kinds.find(section, self.inputs["kind"], str(path))
         self.params = build(self.module.Params, self.inputs["options"], f"{path}: options")
-        roots = [__name__, kinds.location(section, self.inputs["kind"])]
+        roots: list[str | Path] = [__name__, kinds.location(section, self.inputs["kind"])]
         self.guard = Guard(path, output, roots)
         self.path = output.with_suffix(".yaml") if self.guard.compares else path
         folder, planned = self.path.parents[1], self.inputs.get("tables", {})
