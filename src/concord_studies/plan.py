@@ -323,11 +323,20 @@ class Plan:
             for name in self.studies[key].outputs(section)
         }
 
+    def _with_others(self, files: Iterable[str]) -> list[str]:
+        """Return main files of results, each with all others that are made with it."""
+        others: list[str] = []
+        for file in map(Path, files):
+            of_study = len(file.relative_to(self.place).parts) == 2
+            suffixes = FILES[file.stem if of_study else file.parent.name]
+            others += [f"{file.with_suffix('')}.{suffix}" for suffix in suffixes]
+        return others
+
     def list_offline_outputs(self, wildcards: Wildcards) -> list[str]:
         """Return the files of all papers' figures and tables whose experiments need no download."""
         outputs = self.outputs(self.papers)
         offline = (file for file, runs in outputs.items() if not any(run.downloads for run in runs))
-        return list_with_others(offline)
+        return self._with_others(offline)
 
     def makeable_outputs(self, *keys: str) -> Inputs:
         """Return an input function: figures and tables of studies for which nothing is missing.
@@ -347,7 +356,7 @@ class Plan:
                     complete.append(file)
             for remedy, names in left_out.items():
                 print(f"concord: left out {', '.join(names)}: {remedy}", file=sys.stderr)
-            return list_with_others(complete)
+            return self._with_others(complete)
 
         return lambda wildcards: files()
 
@@ -361,14 +370,14 @@ class Plan:
         """Return an input function: what a study makes, with verdicts that no ledger joins."""
         names = ("scores",) if self.studies[key].printed else ("claims", "scores")
         makeable = self.makeable_outputs(key)
-        tables = list_with_others(self.tables(key, *names))
+        tables = self._with_others(self.tables(key, *names))
         return lambda wildcards: [*makeable(wildcards), *tables]
 
     def list_existing_outputs(self, wildcards: Wildcards) -> list[str]:
         """Return the figures, tables, verdicts and scores that are there."""
         tables = (table for key in self.studies for table in self.tables(key, "claims", "scores"))
         files = (*self.outputs(self.studies), *tables)
-        return list_with_others(file for file in files if Path(file).exists())
+        return self._with_others(file for file in files if Path(file).exists())
 
     def refuse_target(self, wildcards: Wildcards) -> list[str]:
         """Refuse a word of the command line that is neither a study nor a rule."""
@@ -405,12 +414,3 @@ class Plan:
 def _name(kind: str, wildcards: Wildcards) -> str:
     """Return a name of the statement of a kind that a job has."""
     return "/".join([kind, *(f"{key}={wildcards[key]}" for key in sorted(wildcards.keys()))])
-
-
-def list_with_others(files: Iterable[str]) -> list[str]:
-    """Return the main files of outputs, each with all others that are made with it."""
-    others: list[str] = []
-    for file in map(Path, files):
-        of = file.parent.name if file.parent.name in FILES else file.stem
-        others += [f"{file.with_suffix('')}.{suffix}" for suffix in FILES[of]]
-    return others

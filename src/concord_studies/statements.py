@@ -58,7 +58,7 @@ class Statement:
             write_whole(self.path, self.text)
         folder, name = self.result.parent, escape(self.result.stem)
         files = {*folder.glob(f"{name}.*"), *folder.glob("runs.yaml")}
-        times = [now[2] for now in map(signature, files) if now]
+        times = [found[2] for found in map(signature, files) if found]
         now = self.path.stat().st_mtime_ns
         if self.is_carried_out:
             os.utime(self.path, ns=(now, min(now, *times)))

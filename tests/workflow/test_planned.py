@@ -144,7 +144,7 @@ def test_a_dry_run_leaves_no_result(fresh):
 def test_metrics_copied_without_snakemakes_records_are_not_made_again(copy):
     """Whichever file was copied last; of those copied over others Snakemake says so."""
     shutil.rmtree(copy.folder / ".snakemake")
-    for second, path in enumerate(reversed(copy.results().values())):
+    for second, path in enumerate(reversed(copy.results().values()), start=1):
         os.utime(path, (second, second))
     assert "measure" not in remade(copy)
     with copy.edited(STUDY, "- 0.006", "- 0.007"):
