@@ -262,7 +262,7 @@ def write_board(
     included. Cards are Markdown. planned: the statement that is carried out.
     """
     guard = Guard(planned, outputs[0], [__name__])
-    digests = guard.stated.get("tables", {})
+    digests = guard.statement.get("tables", {})
     measured: list[Measured] = []
     costs: list[list[Any]] = []
     for table in tables:

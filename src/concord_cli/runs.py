@@ -28,8 +28,10 @@ def read_stated(options: Namespace) -> dict[str, Any]:
     """Return the study that the options name and, if it is of a statement, that as ``planned``."""
     if not is_planned(options.study):
         return {"study": read_study(options)}
-    found = json.loads(read_text(options.study.with_suffix(".study")))
-    study = Study(Path(found["path"]), found["config"], checked=True, stated=found["stated"])
+    snapshot = json.loads(read_text(options.study.with_suffix(".study")))
+    study = Study(
+        Path(snapshot["path"]), snapshot["config"], checked=True, contents=snapshot["contents"]
+    )
     return {"study": study, "planned": options.study}
 
 

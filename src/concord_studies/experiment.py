@@ -111,8 +111,7 @@ class Experiment:
             return all((resources / name / file).is_file() for file in files_of(name))
 
         files = {file for run in self.runs.values() for file in run.files}
-        found = lambda: {"data": self._digest_data(at_hand)}  # noqa: E731
-        return Guard(path, output, self._roots, found, files)
+        return Guard(path, output, self._roots, lambda: {"data": self._digest_data(at_hand)}, files)
 
     def text(self, at_hand: Callable[[str], bool] = lambda name: True) -> str:
         """Return the text of runs.yaml: it is JSON, which is YAML, too, with a line for each run.

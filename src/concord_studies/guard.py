@@ -26,7 +26,7 @@ class Guard:
     A statement that has another name than planning gives it is not compared: it is somebody's own.
 
     text: the statement. planned: its digest. compares: whether it is compared.
-    stated: what it says, where it is compared.
+    statement: what it says, where it is compared.
     """
 
     def __init__(
@@ -49,13 +49,13 @@ class Guard:
         self.roots, self.data = list(roots), set(map(os.path.abspath, files))
         self.planned = digests.digest(self.text) if path else None
         self.compares = path is not None and is_planned(path)
-        self.stated: dict[str, Any] = json.loads(self.text) if self.compares else {}
+        self.statement: dict[str, Any] = json.loads(self.text) if self.compares else {}
         if self.compares:
             if path and not path.stem.endswith(f"-{self.planned}"):
                 raise ConcordError(f"{path}: it is not as it was planned; {AGAIN}")
             code = map(os.path.abspath, digests.import_closure(*self.roots))
             self.files = {file: signature(file) for file in (*code, *self.data)}
-            self.loaded = set(sys.modules)
+            self.modules = set(sys.modules)
             self._compare()
 
     def end(self) -> None:
@@ -65,20 +65,20 @@ class Guard:
         digests.forget_files()
         self._compare()
         # What was changed and put back may have been read in between.
-        new = (module for name, module in sys.modules.items() if name not in self.loaded)
+        new = (module for name, module in sys.modules.items() if name not in self.modules)
         late = {os.path.abspath(getattr(module, "__file__", None) or "") for module in new}
         for file in sorted((late | self.data) & self.files.keys()):
             if signature(file) != self.files[file]:
                 raise ConcordError(f"{file}: it was changed while {self.output} was made; {AGAIN}")
 
     def _compare(self) -> None:
-        """Refuse code or other things that are not as stated."""
-        found = dict(self.find())
+        """Refuse code or other findings that are not as stated."""
+        findings = dict(self.find())
         # Syntax trees of another Python are others.
-        if self.stated["libraries"]["python"] == digests.PYTHON:
-            found["code"] = digests.digest_files(digests.import_closure(*self.roots))
-        for key, value in found.items():
-            if self.stated[key] != value:
+        if self.statement["libraries"]["python"] == digests.PYTHON:
+            findings["code"] = digests.digest_files(digests.import_closure(*self.roots))
+        for key, value in findings.items():
+            if self.statement[key] != value:
                 raise ConcordError(
                     f"{self.output}: its {key} changed after it was planned; {AGAIN}"
                 )

@@ -71,7 +71,7 @@ class Plan:
         self.writes, self.submits = writes, submits
         if writes:
             os.environ[statements.NOTES] = f"{statements.FOLDER}/{os.urandom(8).hex()}.notes"
-        self.noted = {} if writes else statements.read_notes()
+        self.notes = {} if writes else statements.read_notes()
         self.config, self.studies = load_studies(Path("config"), changes, checked=not writes)
         self.papers = [key for key, study in self.studies.items() if study.printed]
         self.place = results_folder(self.config)
@@ -151,8 +151,8 @@ class Plan:
 
     def statement(self, kind: str, wildcards: Wildcards) -> Statement:
         """Return the stated inputs of a result. kind: runs, figures, tables, claims, ..."""
-        if found := self.noted.get(_name(kind, wildcards)):
-            return found
+        if statement := self.notes.get(_name(kind, wildcards)):
+            return statement
         name = wildcards.get("experiment") if kind == "runs" else wildcards.get("name")
         return self._statement(kind, wildcards.get("study", ""), name or "")
 

@@ -22,7 +22,7 @@ from concord_studies.provenance import read_planned
 FOLDER = Path(".snakemake", "concord")
 NOTES = "CONCORD_PLANNED"  # the variable that names the file of one planning's notes
 LONGEST = 150  # characters of a result's name that are in the file's
-KEPT = 30 * 86400  # seconds for which a file is there that nobody plans again
+LIFETIME = 30 * 86400  # seconds for which a file is there that nobody plans again
 
 
 class Statement:
@@ -58,7 +58,7 @@ class Statement:
             write_whole(self.path, self.text)
         folder, name = self.result.parent, escape(self.result.stem)
         files = {*folder.glob(f"{name}.*"), *folder.glob("runs.yaml")}
-        times = [found[2] for found in map(signature, files) if found]
+        times = [status[2] for status in map(signature, files) if status]
         now = self.path.stat().st_mtime_ns
         if self.is_carried_out:
             os.utime(self.path, ns=(now, min(now, *times)))
@@ -72,7 +72,7 @@ class Statement:
 
     @staticmethod
     def _snapshot(study: Study) -> dict[str, Any]:
-        return {"path": str(study.path), "config": study.config, "stated": study.stated}
+        return {"path": str(study.path), "config": study.config, "contents": study.contents}
 
 
 @cache
@@ -80,7 +80,7 @@ def _remove_old() -> None:
     """Remove statements that nobody has planned for a month; once in a process."""
     for path in FOLDER.glob("*"):
         with suppress(OSError):  # somebody else may have removed it
-            if path.stat().st_ctime < time.time() - KEPT:
+            if path.stat().st_ctime < time.time() - LIFETIME:
                 path.unlink()
 
 

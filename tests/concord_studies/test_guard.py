@@ -122,10 +122,10 @@ def test_a_statement_of_ones_own_is_not_compared():
 
 def test_statements_that_nobody_plans_are_removed_after_a_while(monkeypatch):
     old, now = plan(seed=1), time.time()
-    for later in (statements.KEPT - 60, statements.KEPT + 60):
+    for later in (statements.LIFETIME - 60, statements.LIFETIME + 60):
         monkeypatch.setattr(statements.time, "time", lambda of=later: now + of)
         statements._remove_old.cache_clear()
-        assert plan(seed=2).exists() and old.exists() == (later < statements.KEPT)
+        assert plan(seed=2).exists() and old.exists() == (later < statements.LIFETIME)
 
 
 OWN = {

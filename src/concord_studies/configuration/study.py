@@ -31,10 +31,10 @@ class Study(StudyFiles):
         path: Path,
         config: Mapping[str, Any],
         checked: bool = False,
-        stated: Mapping[str, Any] | None = None,
+        contents: Mapping[str, Any] | None = None,
     ) -> None:
-        """Read a study's folder, or take over what it ``stated``; ``checked`` skips checks."""
-        super().__init__(path, config, checked, stated)
+        """Read a study's folder, or take over its ``contents``; ``checked`` skips checks."""
+        super().__init__(path, config, checked, contents)
         self._resolved: dict[str, list[Run]] = {}  # by experiment
         self._kinds: dict[tuple[str, str], tuple[Any, Any]] = {}
 

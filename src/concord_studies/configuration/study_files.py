@@ -40,7 +40,7 @@ class StudyFiles:
     sections: what is stated, typed, but for what kinds check: experiments, problems, claims'
     checks.
     raw: all of it as the files have it.
-    stated: the same, by the path of the file.
+    contents: the same, by the path of the file.
     files: the file of each section.
     graphs: the networks of its runs, by what states one: many runs share it, and what is computed
     of it.
@@ -51,11 +51,11 @@ class StudyFiles:
         path: Path,
         config: Mapping[str, Any],
         checked: bool = False,
-        stated: Mapping[str, Any] | None = None,
+        contents: Mapping[str, Any] | None = None,
     ) -> None:
         """Read the folder of a study, whose name is its key; refuse a name of another form.
 
-        stated: what the files, by path, had when they were read before; they are not read again.
+        contents: of the files, by path, as they were read before; they are not read again.
         """
         self.path, self.config, self.checked = path, config, checked
         self.key = path.name
@@ -75,15 +75,15 @@ class StudyFiles:
         self.files: dict[str, Path] = {}
         self.graphs: dict[str, Network] = {}
         kinds.use(path)
-        paths = sorted(path.glob("[!.]*.yaml")) if stated is None else []
-        self.stated = stated or {str(file): load_yaml(file) or {} for file in paths}
+        paths = sorted(path.glob("[!.]*.yaml")) if contents is None else []
+        self.contents = contents or {str(file): load_yaml(file) or {} for file in paths}
         self._read_files()
 
     def _read_files(self) -> None:
         """Read the study's files into ``raw``, ``files`` and ``sections``, each checked alone."""
-        if not self.stated:
+        if not self.contents:
             raise ConcordError(f"{self.path}: cannot be read (no folder with YAML files)")
-        for file, stated in ((Path(name), stated) for name, stated in self.stated.items()):
+        for file, stated in ((Path(name), stated) for name, stated in self.contents.items()):
             typed = build_file(Sections, stated, file)
             for section in stated:
                 if section in self.files:

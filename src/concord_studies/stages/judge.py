@@ -69,7 +69,7 @@ def judge(
     """
     rules = partial(rule_inputs, study, multiverse is not None)
     guard = Guard(planned, outputs[0], [__name__], rules)
-    rows = verdicts(study, tables, multiverse, guard.stated.get("tables"))
+    rows = verdicts(study, tables, multiverse, guard.statement.get("tables"))
     seeds = ledgers.note_unvaried_seeds(rows, _committed_file(study))
     _write(rows, pages.claims_page(study, rows, seeds), outputs, guard)
 

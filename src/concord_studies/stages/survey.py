@@ -55,7 +55,7 @@ def survey(
 
     guard = Guard(planned, outputs[0], ROOTS, partial(judge.rule_inputs, study, True))
     multiverse = Multiverse(study)
-    rows = list(judge_universes(multiverse, tables, guard.stated.get("tables")))
+    rows = list(judge_universes(multiverse, tables, guard.statement.get("tables")))
     texts = {".csv": table_of(robustness.COLUMNS, rows), ".md": pages.page(multiverse, rows)}
     drawn: list[Path] = []
     if pictures is not None:
