@@ -24,6 +24,7 @@ from concord_studies import markup, metrics, provenance, results, words
 from concord_studies.catalog import describe_kind
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
+from concord_studies.guard import Guard
 from concord_studies.runs.keys import Arena
 from concord_studies.runs.run import Run
 from concord_studies.scores import why_no_scores
@@ -249,18 +250,25 @@ def _read_score(cell: Measured, metric: str) -> dict[str, Any]:
 
 
 def write_board(
-    study: Study, tables: Sequence[Path], outputs: Sequence[Path], folder: Path
+    study: Study,
+    tables: Sequence[Path],
+    outputs: Sequence[Path],
+    folder: Path,
+    planned: Path | None = None,
 ) -> None:
     """Write the scores, costs and entries' cards of a study's arena.
 
     tables: the metrics.csv of its experiments. Costs are the CPU seconds of each cell, tuning
-    included. Cards are Markdown.
+    included. Cards are Markdown. planned: the statement that is carried out.
     """
+    guard = Guard(planned, outputs[0], [__name__])
+    digests = guard.statement.get("tables", {})
     measured: list[Measured] = []
     costs: list[list[Any]] = []
     for table in tables:
         seconds = provenance.read_provenance(table)["cpu_seconds"]
-        for name, cell in results.read(table.parent).items():
+        made_from = digests.get(table.parent.name)
+        for name, cell in results.read(table.parent, planned=made_from).items():
             measured.append(cell)
             entry = cell.run["labels"]["entry"]
             costs.append([table.parent.name, name_task(cell.run["labels"]), entry, seconds[name]])
@@ -275,4 +283,5 @@ def write_board(
         about = describe_kind("samplers", cells_of_entry[0].run["sampler"]["kind"])
         name = words.name("entry", entry, study.sections.names)
         texts[folder / f"{entry}.md"] = cards.card(name, cells_of_entry, about)
-    provenance.write(texts)
+    guard.end()
+    provenance.write(texts, planned=guard.planned)

@@ -20,6 +20,7 @@ def score(path: Path, output: Path, resources: Path, part: int = 1, parts: int =
     experiment = read_runs(path)
     if not experiment.is_arena:
         raise ConcordError(f"{path}: its runs are sampled; use `concord sample` or `measure`")
+    guard = experiment.guard(path, output, resources)
     cells_by_name = {}
     for name, _, _ in each(blocks_of_part(experiment, part, parts), "cells"):
         run, begun = experiment.runs[name], time.process_time()
@@ -27,4 +28,5 @@ def score(path: Path, output: Path, resources: Path, part: int = 1, parts: int =
         rows = [row._replace(iteration=int(row.iteration)) for row in scored.rows]
         seconds = round(time.process_time() - begun, 3)
         cells_by_name[name] = {"rows": rows, "choice": scored.choice, "cpu_seconds": seconds}
+    guard.end()
     write_whole(output, json.dumps(cells_by_name, default=lambda number: number.item()))

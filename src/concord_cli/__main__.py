@@ -109,6 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     def study(sub: argparse.ArgumentParser) -> None:
         sub.add_argument("study", type=Path, help="config/papers/<key>")
         config(sub)
+        sub.set_defaults(planned=None)
 
     def plugins_of(default: str) -> Part:
         text = f"folder of the study whose plug-ins are used (default: {default})"
@@ -190,6 +191,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--pairs", action="store_true", default=None, help=text)
     sub = command("ledger", "join studies' verdicts (.csv .md)", pages, expected)
     sub.add_argument("tables", type=Path, nargs="*", help="results/<key>/claims.csv")
+    sub.add_argument("--planned", type=Path, help="what planning states of it")
     sub = command("site", "make the site of the results at hand", config)
     sub.add_argument("--results", type=Path, help="default: those of the config")
     text = "default: %(default)s"
@@ -284,7 +286,7 @@ def call(target: str, options: argparse.Namespace) -> None:
         studies = import_module("concord_cli.studies")
         studies.use_plugins(options)
         if "study" in names:
-            values = {**values, "study": studies.read_study(options)}
+            values = {**values, **import_module("concord_cli.runs").read_stated(options)}
     module, _, name = place.partition(":")
     function = getattr(import_module(f"concord_{module}"), name)
     gc.enable()
@@ -305,12 +307,12 @@ COMMANDS = {
     "sample": "studies.experiment:sample runs output resources part parts progress",
     "score": "arena.jobs:score runs output resources part parts",
     "measure": "studies.experiment:measure runs drawn output resources",
-    "board": "arena.compete:write_board study tables output cards",
+    "board": "arena.compete:write_board study tables output cards planned",
     "draw": "studies.stages.draw:draw entry output",
     "tabulate": "studies.stages.draw:tabulate entry output",
-    "judge": "studies.stages.judge:judge study tables output multiverse",
-    "survey": "studies.stages.survey:survey study tables output figures",
-    "ledger": "studies.stages.judge:ledger tables output expected",
+    "judge": "studies.stages.judge:judge study tables output multiverse planned",
+    "survey": "studies.stages.survey:survey study tables output figures planned",
+    "ledger": "studies.stages.judge:ledger tables output expected planned",
     "expect": "studies.stages.expect:expect ledger expected pages",
     "changes": "cli.results:list_differences",
     "compare": "cli.results:compare",

@@ -28,7 +28,8 @@ INSTALLED = {"site-packages", "dist-packages"}
 # Modules in which no number arises do not count: the public names and the version, sentences of
 # errors, progress bars, and the digests themselves. A number that they had would not be noticed.
 _SILENT = """concord/__init__.py concord/errors.py concord/failures.py concord/mistakes.py
-    concord/progress.py concord_studies/digests.py concord_studies/syntax.py"""
+    concord/memory.py concord/progress.py concord_studies/digests.py concord_studies/guard.py
+    concord_studies/syntax.py"""
 SILENT = {str(SOURCE / name) for name in _SILENT.split()}
 # Of libraries count those that may compute. These check options, carry files or show progress:
 # what comes through them is stated in planned files, or tested when it is written.
@@ -78,13 +79,23 @@ def forget_files() -> None:
 def _digest_code(roots: tuple[str | Path, ...]) -> dict[str, Any]:
     """Return what ``digest_code`` does, once in a process for each set of roots."""
     files = import_closure(*roots)
-    number = {path: i for i, path in enumerate(files)}
     names = sorted({name for file in files.values() for name in file.libraries})
     return {
-        # Without names, which would say where the project lies; what is swapped has other numbers.
-        "code": digest([[f.digest, *(number[path] for path in f.files)] for f in files.values()]),
+        "code": _digest_files(files),
         "libraries": {"python": PYTHON, **{name: version(name) for name in names}},
     }
+
+
+def digest_files(*roots: str | Path) -> str:
+    """Return the digest of the code of modules and of all that they import."""
+    return _digest_files(import_closure(*sorted(set(roots), key=_place_of)))
+
+
+def _digest_files(files: Mapping[str, File]) -> str:
+    """Return the digest of files of code, those of ``import_closure``, and of their imports."""
+    number = {path: i for i, path in enumerate(files)}
+    # Without names, which would say where the project lies; what is swapped has other numbers.
+    return digest([[f.digest, *(number[path] for path in f.files)] for f in files.values()])
 
 
 def digest(content: Any) -> str:

@@ -27,7 +27,9 @@ from concord.sampling.trace_files import read_traces
 from concord.streams import CHAINS_PER_BLOCK
 from concord_studies import metrics
 from concord_studies.contracts import declared
+from concord_studies.datasets.registry import files_of
 from concord_studies.digests import digest, digest_code
+from concord_studies.guard import Guard
 from concord_studies.io import read_text, whole_file, write_whole
 from concord_studies.markup import cell
 from concord_studies.metrics import COLUMNS, Row
@@ -91,20 +93,36 @@ class Experiment:
         minutes = 20 if self.is_arena else min(int(self.cost / UPDATES_OF_MINUTE), 1000)
         return {**job, "runtime": job["runtime"] + minutes}
 
+    @property
+    def _roots(self) -> list[str | Path]:
+        """Return the modules and files of the code that makes the metrics."""
+        files = {path for run in self.runs.values() for path in run.modules}
+        families = {name for run in self.runs.values() for name in run.metrics}
+        files |= {kinds.location("metrics", name) for name in families}
+        return [__name__, *[SCORING] * self.is_arena, *files]
+
+    def _digest_data(self, at_hand: Callable[[str], bool]) -> str:
+        return digest({name: run.data_digest(at_hand) for name, run in self.runs.items()})
+
+    def guard(self, path: Path, output: Path, resources: Path) -> Guard:
+        """Return the guard of a job of the experiment, whose statement is ``path``."""
+
+        def at_hand(name: str) -> bool:
+            return all((resources / name / file).is_file() for file in files_of(name))
+
+        files = {file for run in self.runs.values() for file in run.files}
+        return Guard(path, output, self._roots, lambda: {"data": self._digest_data(at_hand)}, files)
+
     def text(self, at_hand: Callable[[str], bool] = lambda name: True) -> str:
         """Return the text of runs.yaml: it is JSON, which is YAML, too, with a line for each run.
 
         at_hand: tells of an optional data set whether it will be read.
         """
-        files = {path for run in self.runs.values() for path in run.modules}
-        families = {name for run in self.runs.values() for name in run.metrics}
-        files |= {kinds.location("metrics", name) for name in families}
-        data = {name: run.data_digest(at_hand) for name, run in self.runs.items()}
         stated = {
             "study": str(self.study),
             "universe": self.universe,
-            **digest_code(__name__, *[SCORING] * self.is_arena, *files),
-            "data": digest(data),
+            **digest_code(*self._roots),
+            "data": self._digest_data(at_hand),
         }
         lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in stated.items()]
         runs = (f"{json.dumps(k)}: {json.dumps(run.document)}" for k, run in self.runs.items())
@@ -124,7 +142,10 @@ def read_runs(path: Path) -> Experiment:
             raise ValueError("it has no run")
         return Experiment(study, runs, stated["universe"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ConcordError(f"{path}: it is not as planning writes it ({error}); {AGAIN}") from None
+        raise ConcordError(
+            f"{path}: it is not as planning writes it ({error}); delete it, and the metrics.csv "
+            "beside it, to have both made again"
+        ) from None
 
 
 def _read_run(document: Mapping[str, Any], where: str) -> Run:
@@ -198,6 +219,7 @@ def sample(
     progress: as of ``runs.sample.sample``.
     """
     experiment = read_runs(path)
+    guard = experiment.guard(path, output, resources)
     traces: dict[str, Trace] = {}
     about = {key: str(value) for key, value in describe().items()}
     for name, first, end in each(blocks_of_part(experiment, part, parts), "runs"):
@@ -209,17 +231,20 @@ def sample(
         traces[name] = trace
     with whole_file(output) as temporary:
         write_traces(traces, temporary)
+        guard.end()
 
 
 def measure(path: Path, parts: Sequence[Path], output: Path, resources: Path) -> None:
     """Write the table of metrics of the runs of a runs.yaml, with its provenance.
 
+    Of one as planning writes it, under another name, a copy is written beside the table.
+
     parts: files of draws, or of scores, that hold all runs in their order; none: the runs are
     sampled here. resources: the folder of data that problems read.
     A ConcordError that names the run that fails, or what the parts lack.
     """
-    planned = digest(read_text(path))
     experiment = read_runs(path)
+    guard = experiment.guard(path, output, resources)
     rows: dict[str, Sequence[Row]] = {}
     about: dict[str, Any] = {}
     if experiment.is_arena:
@@ -239,8 +264,12 @@ def measure(path: Path, parts: Sequence[Path], output: Path, resources: Path) ->
         for name, run in each(list(experiment.runs.items()), "runs"):
             with _name_run_in_errors(run):
                 rows[name] = _measure_run(run, traces.get(name), resources)
-    write_whole(output, to_csv(experiment, rows))
-    write_provenance([output], planned=planned, **about)
+    table = to_csv(experiment, rows)
+    guard.end()
+    if guard.compares:
+        write_whole(output.with_name("runs.yaml"), guard.text)
+    write_whole(output, table)
+    write_provenance([output], planned=guard.planned, **about)
 
 
 def _measure_run(run: Run, trace: Trace | None, resources: Path) -> list[Row]:

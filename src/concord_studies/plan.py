@@ -1,9 +1,9 @@
 """The plan: what Snakemake's rules ask about a project, its files, and what each is made from.
 
-What a result is made from is stated in a small file, such as the ``runs.yaml`` of an experiment:
-parameters, options and texts, the digest of the code and the versions of the libraries that are
-used. Planning writes it if it differs. It is an input of the rule, and its digest is one of the
-rule's ``params``: whatever changes, Snakemake makes again what rests on it, and nothing else.
+What a result is made from is stated in a small file (``statements.py``): parameters, options and
+texts, the digest of the code and the versions of the libraries that are used. It is an input of the
+rule, and its digest is one of the rule's ``params``: whatever changes, Snakemake makes again what
+rests on it, and nothing else.
 """
 
 import gc
@@ -15,10 +15,10 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from concord.errors import ConcordError, nearest
-from concord_studies import digests, provenance
+from concord_studies import digests, provenance, statements
 from concord_studies.catalog import describe_kind
 from concord_studies.configuration.config import results_folder
 from concord_studies.configuration.project import load_studies
@@ -27,10 +27,10 @@ from concord_studies.configuration.universes import Multiverse
 from concord_studies.datasets.registry import load_registry
 from concord_studies.experiment import Experiment
 from concord_studies.failures import exit_with_sentences
-from concord_studies.io import write_whole
 from concord_studies.pages import captions
 from concord_studies.runs.run import Run
 from concord_studies.stages import draw, judge, survey
+from concord_studies.statements import Statement
 
 Wildcards = Any  # of Snakemake: an attribute for each
 Inputs = Callable[[Wildcards], list[str]]  # an input function of Snakemake's
@@ -39,19 +39,13 @@ RESOURCES = Path("resources")
 EXPECTED = Path("config/expected_verdicts.yaml"), Path("config/expected_multiverse.yaml")
 UNIVERSES = "multiverse/"  # experiments of a study's universes are called so
 TARGET = re.compile(r"(?!-)[\w./+=-]*\w")  # what a target that is typed may look like; no option
-FILES = {"figures": "pdf", "tables": "csv"}  # the first of an output's
-
-
-class Statement(NamedTuple):
-    """The inputs of a result: the file that states them, and its text."""
-
-    path: Path
-    text: str
-
-    @property
-    def is_written(self) -> bool:
-        """Return whether the file has this text."""
-        return self.path.is_file() and self.path.read_bytes() == self.text.encode()
+FILES = {  # of an output; the first tells whether it is there
+    "figures": ("pdf", "svg", "png", "json", "yaml", "caption.md"),
+    "tables": ("csv", "md", "tex", "json", "yaml", "caption.md"),
+    "claims": ("csv", "md", "json"),
+    "multiverse": ("csv", "md", "json"),
+    "scores": ("csv", "json"),
+}
 
 
 def _makers(path: str, workflow: Any) -> list[str]:
@@ -66,16 +60,25 @@ class Plan:
     changes: what Snakemake's ``--config`` sets.
     writes: whether statements are written, and the configuration checked: where jobs are planned,
     not where they run.
+    submits: tells whether jobs run on other machines, where Snakemake plans them anew.
     studies: the papers and studies, by key.
     results: the folder of the results, as rules write it.
     """
 
-    def __init__(self, changes: Mapping[str, Any], writes: bool = True) -> None:
+    def __init__(
+        self,
+        changes: Mapping[str, Any],
+        writes: bool = True,
+        submits: Callable[[], bool] = lambda: False,
+    ) -> None:
         """Load the configuration in ``config``, with changes, and all papers and studies."""
         gc.set_threshold(
             100_000
         )  # what planning makes stays; to look for more took an eighth of it
-        self.writes = writes
+        self.writes, self.submits = writes, submits
+        if writes:
+            os.environ[statements.NOTES] = f"{statements.FOLDER}/{os.urandom(8).hex()}.notes"
+        self.notes = {} if writes else statements.read_notes()
         self.config, self.studies = load_studies(Path("config"), changes, checked=not writes)
         self.papers = [key for key, study in self.studies.items() if study.printed]
         self.place = results_folder(self.config)
@@ -157,18 +160,22 @@ class Plan:
         return partial(self.write, kind)
 
     def write(self, kind: str, wildcards: Wildcards) -> str:
-        """Write the statement of a result if it differs from the file's, and return its path."""
+        """Write the statement of a result, and return its path."""
         statement = self.statement(kind, wildcards)
-        if self.writes and not statement.is_written:
-            write_whole(statement.path, statement.text)
+        if self.writes:
+            statement.write()
+            if self.submits():
+                statement.note(_name(kind, wildcards))
         return str(statement.path)
 
     def digest(self, kind: str) -> Callable[[Wildcards], str]:
         """Return a function for ``params``: the digest of a result's stated inputs."""
-        return lambda wildcards: digests.digest(self.statement(kind, wildcards).text)
+        return lambda wildcards: self.statement(kind, wildcards).digest
 
     def statement(self, kind: str, wildcards: Wildcards) -> Statement:
         """Return the stated inputs of a result. kind: runs, figures, tables, claims, ..."""
+        if statement := self.notes.get(_name(kind, wildcards)):
+            return statement
         name = wildcards.get("experiment") if kind == "runs" else wildcards.get("name")
         return self._statement(kind, wildcards.get("study", ""), name or "")
 
@@ -176,27 +183,32 @@ class Plan:
     def _statement(self, kind: str, key: str, name: str = "") -> Statement:
         """Return a statement; one of a whole study is the claims', the multiverse's or scores'."""
         if kind == "runs":
-            path = self.place / key / name / "runs.yaml"
+            path = Path(self.metrics_file(key, name))
             return Statement(path, self._experiment(key, name).text(self._is_at_hand))
-        path, study = self.place / key / f"{kind}.yaml", self.studies.get(key)
+        path, study, names = self.place / key / f"{kind}.csv", self.studies.get(key), list[str]()
         if study is None:
-            path, inputs = self.place / "claims.yaml", digests.digest_code(judge.__name__)
-        elif kind in FILES:
-            path = path.with_suffix("") / f"{name}.yaml"
+            path, inputs = self.place / "claims.csv", digests.digest_code(judge.__name__)
+        elif name:
+            path = self.place / key / kind / f"{name}.{FILES[kind][0]}"
             inputs = draw.output_inputs(study, kind, name)
+            names = self._experiments_of_output(study, kind, name)
         elif kind == "scores":
+            names = list(study.arenas)
             samplers = dict.fromkeys(run.sampler.kind for run in study.runs.values() if run.arena)
             about = digests.digest([describe_kind("samplers", sampler) for sampler in samplers])
             code = digests.digest_code("concord_arena.compete")
             inputs = {"names": study.sections.names, "samplers": about, **code}
-        elif kind == "multiverse":
-            names = self._experiments_of_claims(study)
-            runs = {each: self._statement("runs", key, each).text for each in names}
-            inputs = {**survey.multiverse_inputs(study), "runs": digests.digest(runs)}
         else:
-            inputs = judge.verdict_inputs(study, with_multiverse=bool(self._multiverse_table(key)))
+            names = list(dict.fromkeys(run.experiment for run in study.claim_runs()))
+            inputs = (
+                survey.multiverse_inputs(study)
+                if kind == "multiverse"
+                else judge.verdict_inputs(study, bool(self._multiverse_table(key)))
+            )
+        inputs = {**inputs, "tables": {n: self._statement("runs", key, n).digest for n in names}}
         lines = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in inputs.items())
-        return Statement(path, "{" + ",\n".join(lines) + "}\n")
+        text = "{" + ",\n".join(lines) + "}\n"
+        return Statement(path, text, None if name else study)
 
     # Inputs.
 
@@ -274,8 +286,7 @@ class Plan:
         needed = (data for run in runs for data in run.downloads)
         if not any(map(self._remedy, runs)) and (downloads or all(map(self._is_at_hand, needed))):
             return True
-        up_to_date = self._statement("runs", key, name).is_written
-        return up_to_date and Path(self.metrics_file(key, name)).exists()
+        return self._statement("runs", key, name).is_carried_out
 
     def _remedy(self, run: Run) -> str | None:
         """Return the remedy for what a run lacks. None if nothing lacks, or conda installs it."""
@@ -296,7 +307,7 @@ class Plan:
                 planned = provenance.read_provenance(table)["planned"]
             except (ConcordError, KeyError):
                 return []
-            if planned != digests.digest(self._statement("multiverse", key).text):
+            if planned != self._statement("multiverse", key).digest:
                 return []
         return [str(table)]
 
@@ -325,20 +336,30 @@ class Plan:
     def outputs(self, keys: Iterable[str]) -> dict[str, list[Run]]:
         """Return the main file of each figure and table of studies, with the runs it needs."""
         return {
-            f"{self.results}/{key}/{section}/{name}.{suffix}": [
+            f"{self.results}/{key}/{section}/{name}.{FILES[section][0]}": [
                 run
                 for experiment in self._experiments_of_output(self.studies[key], section, name)
                 for run in self._experiment(key, experiment).runs.values()
             ]
             for key in keys
-            for section, suffix in FILES.items()
+            for section in ("figures", "tables")
             for name in self.studies[key].outputs(section)
         }
+
+    def _with_others(self, files: Iterable[str]) -> list[str]:
+        """Return main files of results, each with all others that are made with it."""
+        others: list[str] = []
+        for file in map(Path, files):
+            of_study = len(file.relative_to(self.place).parts) == 2
+            suffixes = FILES[file.stem if of_study else file.parent.name]
+            others += [f"{file.with_suffix('')}.{suffix}" for suffix in suffixes]
+        return others
 
     def list_offline_outputs(self, wildcards: Wildcards) -> list[str]:
         """Return the files of all papers' figures and tables whose experiments need no download."""
         outputs = self.outputs(self.papers)
-        return [file for file, runs in outputs.items() if not any(run.downloads for run in runs)]
+        offline = (file for file, runs in outputs.items() if not any(run.downloads for run in runs))
+        return self._with_others(offline)
 
     def makeable_outputs(self, *keys: str) -> Inputs:
         """Return an input function: figures and tables of studies for which nothing is missing.
@@ -358,7 +379,7 @@ class Plan:
                     complete.append(file)
             for remedy, names in left_out.items():
                 print(f"concord: left out {', '.join(names)}: {remedy}", file=sys.stderr)
-            return complete
+            return self._with_others(complete)
 
         return lambda wildcards: files()
 
@@ -372,12 +393,14 @@ class Plan:
         """Return an input function: what a study makes, with verdicts that no ledger joins."""
         names = ("scores",) if self.studies[key].printed else ("claims", "scores")
         makeable = self.makeable_outputs(key)
-        return lambda wildcards: [*makeable(wildcards), *self.tables(key, *names)]
+        tables = self._with_others(self.tables(key, *names))
+        return lambda wildcards: [*makeable(wildcards), *tables]
 
     def list_existing_outputs(self, wildcards: Wildcards) -> list[str]:
         """Return the figures, tables, verdicts and scores that are there."""
         tables = (table for key in self.studies for table in self.tables(key, "claims", "scores"))
-        return [file for file in (*self.outputs(self.studies), *tables) if Path(file).exists()]
+        files = (*self.outputs(self.studies), *tables)
+        return self._with_others(file for file in files if Path(file).exists())
 
     def list_unknown(self, words: Iterable[str], workflow: Any) -> list[str]:
         """Return the words of a command line that are no rule and that none makes.
@@ -423,10 +446,6 @@ class Plan:
         """Return the options ``--scale`` and ``--seed`` of a job's command."""
         return f"--scale {self.config['scale']} --seed {self.config['seed']}"
 
-    def command(self, wildcards: Wildcards) -> str:
-        """Return the arguments that name a job's study, scale and seed."""
-        return f"{shlex.quote(str(self.study(wildcards).path))} {self.options}"
-
     def resource(self, name: str) -> Callable[..., int]:
         """Return a function: the MB (mem_mb) or minutes (runtime) of an experiment's job.
 
@@ -445,3 +464,8 @@ class Plan:
     def group(self, wildcards: Wildcards) -> str | None:
         """Return the group of short experiments, several of which make one job on a cluster."""
         return None if self.experiment(wildcards).part_count else "experiments"
+
+
+def _name(kind: str, wildcards: Wildcards) -> str:
+    """Return a name of the statement of a kind that a job has."""
+    return "/".join([kind, *(f"{key}={wildcards[key]}" for key in sorted(wildcards.keys()))])

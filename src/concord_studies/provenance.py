@@ -93,7 +93,18 @@ def read_provenance(path: Path) -> dict[str, Any]:
         digests = {source.parent / name: text for name, text in about["sha256"].items()}
     except (ConcordError, ValueError, KeyError, TypeError, AttributeError):
         raise ConcordError(f"{source}: it is missing or damaged; {AGAIN} ({path.name})") from None
+    first = next(iter(digests), path)  # for which its job is asked
     for file, expected in digests.items():
         if not file.is_file() or sha256(file) != expected:
-            raise ConcordError(f"{file}: it is not as it was written; {AGAIN}")
+            remedy = AGAIN if file == first else f"delete {first} to have it made again"
+            raise ConcordError(f"{file}: it is not as it was written; {remedy}")
     return about
+
+
+def read_planned(path: Path) -> str | None:
+    """Return the digest of the statement that a result was made from. None if it does not say."""
+    try:
+        planned: str | None = json.loads(read_text(provenance_path(path)))["planned"]
+    except (ConcordError, ValueError, KeyError, TypeError):
+        return None
+    return planned

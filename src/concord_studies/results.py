@@ -98,19 +98,23 @@ COLUMNS = {
 }
 
 
-def read(folder: Path, names: Mapping[str, str] | None = None) -> dict[str, Measured]:
+def read(
+    folder: Path, names: Mapping[str, str] | None = None, planned: str | None = None
+) -> dict[str, Measured]:
     """Return the runs of an experiment by name, each with its metrics, from its folder.
 
     names: the study's texts for labels' values.
-    A ConcordError if the table was cut or edited, or made from another runs.yaml than the one that
-    lies beside it.
+    planned: the digest of the runs.yaml that it is to be made from. None: of any.
+    A ConcordError if the table was cut or edited, or made from another runs.yaml than that, or than
+    the one that lies beside it.
     """
     import pandas  # a quarter of a second
 
-    path, planned = folder / "metrics.csv", read_text(folder / "runs.yaml")
-    if read_provenance(path)["planned"] != digest(planned):
+    path, runs = folder / "metrics.csv", folder / "runs.yaml"
+    made_from, text = read_provenance(path)["planned"], read_text(runs) if runs.is_file() else ""
+    if made_from != digest(text) or planned not in (None, made_from):
         raise ConcordError(f"{path}: it was made from another runs.yaml; {AGAIN}")
-    documents = json.loads(planned)["runs"]
+    documents = json.loads(text)["runs"]
     types: Any = {"run": str, **COLUMNS}
     table = pandas.read_csv(path, dtype=types, usecols=list(types))
     for family in {name for run in documents.values() for name in run.get("metrics", ())}:

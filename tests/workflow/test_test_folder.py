@@ -22,4 +22,4 @@ def test_the_test_folder_plans_a_paper(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "measure" in done.stdout
-    assert (tmp_path / ".test/results/smoke/gurbuzbalaban2021/linear_step/runs.yaml").exists()
+    assert "results/smoke/gurbuzbalaban2021/linear_step/metrics.csv" in done.stdout

@@ -29,7 +29,15 @@ except ModuleNotFoundError as error:
 
 # `config` holds what --config sets. The file is not a configfile of Snakemake's, which would read
 # it first: it crashes on some files, and does not say where another is wrong.
-plan = Plan(config, writes=workflow.is_main_process)
+plan = Plan(config, workflow.is_main_process, submits=lambda: not workflow.local_exec)
+os.environ.setdefault("CONCORD_PLANNED", "")
+
+
+# Jobs on other machines are planned there once more; this says what has been planned here.
+envvars:
+    "CONCORD_PLANNED",
+
+
 RESULTS = plan.results
 LOGS, BENCHMARKS = f"{RESULTS}/logs", f"{RESULTS}/benchmarks"
 ENVIRONMENT = "../../envs/concord.yaml"

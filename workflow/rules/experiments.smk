@@ -28,6 +28,7 @@ rule measure:
         data=ancient(plan.data),
     output:
         made=f"{EXPERIMENT}/metrics.csv",
+        runs=f"{EXPERIMENT}/runs.yaml",
         provenance=f"{EXPERIMENT}/metrics.json",
     log:
         f"{LOGS}/{OF_EXPERIMENT}/measure.log",

@@ -3,7 +3,6 @@ ENTRY = "{study}/{section}/{name}"
 REPORTED = {"category": "{study}", "subcategory": "{section}", "labels": {"name": "{name}"}}
 CAPTION = "../report/caption.rst"
 STUDY = f"{RESULTS}/{{study}}"
-PAIRS = "--pairs" if plan.config["pairs"] else ""
 
 
 rule figure:
@@ -16,7 +15,7 @@ rule figure:
             report(f"{RESULTS}/{ENTRY}.svg", caption=CAPTION, **REPORTED),
             f"{RESULTS}/{ENTRY}.png",
         ],
-        beside=[f"{RESULTS}/{ENTRY}.json", f"{RESULTS}/{ENTRY}.caption.md"],
+        beside=[f"{RESULTS}/{ENTRY}.{suffix}" for suffix in ("json", "yaml", "caption.md")],
     log:
         f"{LOGS}/{ENTRY}.log",
     benchmark:
@@ -48,7 +47,7 @@ use rule figure as table with:
             f"{RESULTS}/{ENTRY}.md",
             f"{RESULTS}/{ENTRY}.tex",
         ],
-        beside=[f"{RESULTS}/{ENTRY}.json", f"{RESULTS}/{ENTRY}.caption.md"],
+        beside=[f"{RESULTS}/{ENTRY}.{suffix}" for suffix in ("json", "yaml", "caption.md")],
     wildcard_constraints:
         section="tables",
     params:
@@ -78,11 +77,11 @@ rule claims:
         **growing(mem_mb=1000, runtime=10),
     params:
         made_from=plan.digest("claims"),
-        study=lambda wildcards: f"judge {plan.command(wildcards)}",
+        command="judge",
         more=lambda w, input: f"--multiverse {input.multiverse}" if input.multiverse else "",
     shell:
-        "python -m concord_cli {params.study} --tables {input.tables:q} {params.more} "
-        "-o {output.made:q} 2> {log:q}"
+        "python -m concord_cli {params.command} {input.stated:q} --tables {input.tables:q} "
+        "{params.more} -o {output.made:q} 2> {log:q}"
 
 
 # The claims in every universe. Universes are experiments of the study.
@@ -105,8 +104,8 @@ use rule claims as survey with:
         f"{BENCHMARKS}/{{study}}/multiverse.tsv"
     params:
         made_from=plan.digest("multiverse"),
-        study=lambda wildcards: f"survey {plan.command(wildcards)}",
-        more=lambda w, output: f"{PAIRS} --figures {output.pictures}",
+        command="survey",
+        more=lambda w, output: f"--figures {output.pictures}",
 
 
 # The scores and cards of an arena, and what each cell cost.
@@ -124,7 +123,7 @@ use rule claims as board with:
         f"{BENCHMARKS}/{{study}}/board.tsv"
     params:
         made_from=plan.digest("scores"),
-        study=lambda wildcards: f"board {plan.command(wildcards)}",
+        command="board",
         more=lambda wildcards, output: f"--cards {output.cards}",
 
 
@@ -145,7 +144,8 @@ rule join:
     params:
         made_from=plan.digest("ledger"),
     shell:
-        "python -m concord_cli ledger {input.tables:q} -o {output.made:q} 2> {log:q}"
+        "python -m concord_cli ledger {input.tables:q} --planned {input.stated:q} "
+        "-o {output.made:q} 2> {log:q}"
 
 
 rule compare:

@@ -26,9 +26,15 @@ from concord_studies.runs.run import Run
 class Study(StudyFiles):
     """A study with its runs, expanded from sweeps, and its figures, tables and claims."""
 
-    def __init__(self, path: Path, config: Mapping[str, Any], checked: bool = False) -> None:
-        """Read a study's folder; ``checked`` skips the checks of values."""
-        super().__init__(path, config, checked)
+    def __init__(
+        self,
+        path: Path,
+        config: Mapping[str, Any],
+        checked: bool = False,
+        contents: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Read a study's folder, or take over its ``contents``; ``checked`` skips checks."""
+        super().__init__(path, config, checked, contents)
         self._resolved: dict[str, list[Run]] = {}  # by experiment
         self._kinds: dict[tuple[str, str], tuple[Any, Any]] = {}
 

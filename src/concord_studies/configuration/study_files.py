@@ -42,13 +42,23 @@ class StudyFiles:
     sections: what is stated, typed, but for what kinds check: experiments, problems, claims'
     checks.
     raw: all of it as the files have it.
+    contents: the same, by the path of the file.
     files: the file of each section.
     graphs: the networks of its runs, by what states one: many runs share it, and what is computed
     of it.
     """
 
-    def __init__(self, path: Path, config: Mapping[str, Any], checked: bool = False) -> None:
-        """Read the folder of a study, whose name is its key; refuse a name of another form."""
+    def __init__(
+        self,
+        path: Path,
+        config: Mapping[str, Any],
+        checked: bool = False,
+        contents: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Read the folder of a study, whose name is its key; refuse a name of another form.
+
+        contents: of the files, by path, as they were read before; they are not read again.
+        """
         self.path, self.config, self.checked = path, config, checked
         self.key = path.name
         if path.is_file():
@@ -67,15 +77,15 @@ class StudyFiles:
         self.files: dict[str, Path] = {}
         self.graphs: dict[str, Network] = {}
         kinds.use(path)
+        paths = sorted(path.glob("[!.]*.yaml")) if contents is None else []
+        self.contents = contents or {str(file): load_yaml(file) or {} for file in paths}
         self._read_files()
 
     def _read_files(self) -> None:
         """Read the study's files into ``raw``, ``files`` and ``sections``, each checked alone."""
-        files = sorted(self.path.glob("[!.]*.yaml"))
-        if not files:
+        if not self.contents:
             raise ConcordError(f"{self.path}: cannot be read (no folder with YAML files)")
-        for file in files:
-            stated = load_yaml(file) or {}
+        for file, stated in ((Path(name), stated) for name, stated in self.contents.items()):
             typed = build_file(Sections, stated, file)
             for section in stated:
                 if section in self.files:

@@ -1,8 +1,8 @@
 """draw: from metrics to a figure (pdf, svg, png) or a table (csv, md, tex).
 
-A job reads what planning wrote (``results/<study>/figures/<name>.yaml``, in JSON): its
-kind, options, runs and caption. Beside a figure or table are its caption (``.caption.md``) and its
-provenance (``.json``), with the caption as data.
+A job reads what planning wrote, in JSON: the kind, options, runs and caption. Beside a figure or
+table are a copy of that (``.yaml``), its caption (``.caption.md``) and its provenance (``.json``),
+with the caption as data.
 """
 
 import json
@@ -16,6 +16,7 @@ from concord.options import build, plain
 from concord_studies import results
 from concord_studies.configuration.study import Study
 from concord_studies.digests import digest_code
+from concord_studies.guard import Guard
 from concord_studies.io import read_text, write_whole
 from concord_studies.pages import captions
 from concord_studies.provenance import AGAIN, sha256, write_provenance
@@ -40,9 +41,11 @@ def output_inputs(study: Study, section: str, name: str) -> dict[str, Any]:
 class OutputToDraw:
     """A figure or table to be made: its module and options, and the runs that it shows."""
 
-    def __init__(self, path: Path) -> None:
-        """Read the file that states the inputs of an output, and the metrics of its runs."""
-        self.path = path
+    def __init__(self, path: Path, output: Path) -> None:
+        """Read the file that states the inputs of an output, and the metrics of its runs.
+
+        They lie beside the statement; where planning has just written that, beside the output.
+        """
         try:
             self.inputs = json.loads(read_text(path))
             section = self.inputs["section"]
@@ -53,8 +56,13 @@ class OutputToDraw:
             kinds.use(Path(self.inputs["study"]))
         self.module = kinds.find(section, self.inputs["kind"], str(path))
         self.params = build(self.module.Params, self.inputs["options"], f"{path}: options")
-        folder = path.parents[1]
-        experiments = {key: results.read(folder / key) for key in dict(shown)}
+        roots: list[str | Path] = [__name__, kinds.location(section, self.inputs["kind"])]
+        self.guard = Guard(path, output, roots)
+        self.path = output.with_suffix(".yaml") if self.guard.compares else path
+        folder, planned = self.path.parents[1], self.inputs.get("tables", {})
+        experiments = {
+            key: results.read(folder / key, planned=planned.get(key)) for key in dict(shown)
+        }
         self.tables = {folder / key / "metrics.csv" for key in experiments}
         self.runs: list[Measured] = [experiments[key][name] for key, name in shown]
         for run in self.runs:  # plug-ins say what readers call them
@@ -63,14 +71,18 @@ class OutputToDraw:
                 kinds.find("metrics", family, str(path))
 
     def finish(self, outputs: Sequence[Path]) -> None:
-        """Write the caption, and the provenance of the outputs."""
+        """Write the statement, if it is not there, the caption, and the outputs' provenance."""
+        if self.guard.compares:
+            write_whole(self.path, self.guard.text)
         text = self.path.with_suffix(".caption.md")
         write_whole(text, captions.markdown(self.inputs["caption"]))
         inputs = {str(path): sha256(path) for path in sorted(self.tables)}
+        self.guard.end()
         write_provenance(
             [*outputs, text],
             **{key: self.inputs[key] for key in ("seed", "code", "libraries", "caption")},
             inputs=inputs,
+            planned=self.guard.planned,
         )
 
 
@@ -78,7 +90,7 @@ def draw(path: Path, outputs: Sequence[Path]) -> None:
     """Draw a figure from its stated inputs and its runs' metrics (.pdf, .svg, .png)."""
     from concord_studies.figures import style  # matplotlib, half a second
 
-    output = OutputToDraw(path)
+    output = OutputToDraw(path, outputs[0])
     figure = output.module.draw(output.params, output.runs)
     style.save(figure, outputs, watermark=is_smoke(output.runs))
     output.finish(outputs)
@@ -86,7 +98,7 @@ def draw(path: Path, outputs: Sequence[Path]) -> None:
 
 def tabulate(path: Path, outputs: Sequence[Path]) -> None:
     """Build a table from its stated inputs and its runs' metrics (.csv, .md, .tex)."""
-    output = OutputToDraw(path)
+    output = OutputToDraw(path, outputs[0])
     table = output.module.tabulate(output.params, output.runs)
     texts = {
         ".csv": table.csv,

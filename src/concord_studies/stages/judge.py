@@ -3,8 +3,8 @@
 A study's verdicts are one CSV table and one page; the ledger joins these tables.
 """
 
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from concord_studies.claims.ledger import Row
 from concord_studies.claims.quantities import Missing
 from concord_studies.configuration.study import Study
 from concord_studies.digests import digest, digest_code
+from concord_studies.guard import Guard
 from concord_studies.markup import table_of
 from concord_studies.pages import claims as pages
 from concord_studies.provenance import AGAIN, sha256
@@ -34,41 +35,64 @@ def verdict_inputs(study: Study, with_multiverse: bool = False) -> dict[str, Any
     with_multiverse: whether the multiverse's table says which verdicts depend on the seed. If not,
     the claims whose committed verdict does are among the inputs.
     """
-    reads = ({"paper": study.key, "claim": c, "reading": r} for c, _, r in study.cases)
-    seeds = ledgers.find_seed_dependent(reads, _committed_file(study))
     return {
         "study": {key: value for key, value in study.raw.items() if key not in _OF_RUNS},
         "shown": [*study.sections.figures, *study.sections.tables],
         **{key: study.config[key] for key in ("scale", "seed")},
-        "rules": sha256(RULES),
-        "seeds": digest({"of": [] if with_multiverse else sorted(seeds)}),
+        **rule_inputs(study, with_multiverse),
         **digest_code(__name__),
     }
 
 
+def rule_inputs(study: Study, with_multiverse: bool) -> dict[str, str]:
+    """Return digests of the rules of verdicts, and of the claims that depend on the seed."""
+    reads = ({"paper": study.key, "claim": c, "reading": r} for c, _, r in study.cases)
+    seeds = ledgers.find_seed_dependent(reads, _committed_file(study))
+    return {
+        "rules": sha256(RULES),
+        "seeds": digest({"of": [] if with_multiverse else sorted(seeds)}),
+    }
+
+
 def judge(
-    study: Study, tables: Sequence[Path], outputs: Sequence[Path], multiverse: Path | None = None
+    study: Study,
+    tables: Sequence[Path],
+    outputs: Sequence[Path],
+    multiverse: Path | None = None,
+    planned: Path | None = None,
 ) -> None:
     """Judge every claim of a study, in each of its readings (.csv .md).
 
     tables: the metrics.csv of the experiments that were made; claims on others are not run.
     multiverse: the table of verdicts over the universes.
+    planned: the statement that is carried out.
     """
-    rows = verdicts(study, tables, multiverse)
+    rules = partial(rule_inputs, study, multiverse is not None)
+    guard = Guard(planned, outputs[0], [__name__], rules)
+    rows = verdicts(study, tables, multiverse, guard.statement.get("tables"))
     seeds = ledgers.note_unvaried_seeds(rows, _committed_file(study))
-    _write(rows, pages.claims_page(study, rows, seeds), outputs)
+    _write(rows, pages.claims_page(study, rows, seeds), outputs, guard)
 
 
-def ledger(tables: Sequence[Path], outputs: Sequence[Path], expected: Path) -> None:
-    """Join the studies' verdicts into the ledger (.csv .md), beside the committed ones."""
+def ledger(
+    tables: Sequence[Path], outputs: Sequence[Path], expected: Path, planned: Path | None = None
+) -> None:
+    """Join the studies' verdicts into the ledger (.csv .md), beside the committed ones.
+
+    planned: the statement that is carried out.
+    """
+    guard = Guard(planned, outputs[0], [__name__])
     rows = [row for table in tables for row in ledgers.read_rows(table)]
-    _write(rows, pages.ledger_page(rows, ledgers.note_unvaried_seeds(rows, expected)), outputs)
+    page = pages.ledger_page(rows, ledgers.note_unvaried_seeds(rows, expected))
+    _write(rows, page, outputs, guard)
 
 
-def _write(rows: Sequence[Row], page: str, outputs: Sequence[Path]) -> None:
+def _write(rows: Sequence[Row], page: str, outputs: Sequence[Path], guard: Guard) -> None:
     """Write verdicts as a table (.csv) and as a page (.md), with their provenance."""
     texts = {".csv": table_of(ledgers.COLUMNS, rows), ".md": page}
-    provenance.write({output: texts[output.suffix] for output in outputs})
+    guard.end()
+    written = {output: texts[output.suffix] for output in outputs}
+    provenance.write(written, planned=guard.planned)
 
 
 def _committed_file(study: Study) -> Path:
@@ -76,10 +100,15 @@ def _committed_file(study: Study) -> Path:
     return study.path.parents[1] / "expected_verdicts.yaml"
 
 
-def verdicts(study: Study, tables: Sequence[Path], multiverse: Path | None = None) -> list[Row]:
-    """Return one row per claim, case and reading."""
+def verdicts(
+    study: Study,
+    tables: Sequence[Path],
+    multiverse: Path | None = None,
+    planned: Mapping[str, str] | None = None,
+) -> list[Row]:
+    """Return one row per claim, case and reading; ``planned`` is as of ``make_finder``."""
     universes = () if multiverse is None else robustness.read_rows(multiverse)
-    find = make_finder(study, tables)
+    find = make_finder(study, tables, planned)
     contradicted = robustness.seed_disagreements(universes, study.config["seed"])
     robust = robustness.find_robustness(universes)
     rows: list[Row] = []
@@ -100,10 +129,13 @@ def verdicts(study: Study, tables: Sequence[Path], multiverse: Path | None = Non
     return rows
 
 
-def make_finder(study: Study, tables: Sequence[Path]) -> Find:
+def make_finder(
+    study: Study, tables: Sequence[Path], planned: Mapping[str, str] | None = None
+) -> Find:
     """Return a function from a study's run to its metrics, which raises ``Missing``.
 
     tables: the metrics.csv of those experiments that were made.
+    planned: digests of the statements that they are to be made from, by experiment.
     """
     folders = {path.parent.name: path.parent for path in tables}
     names = study.sections.names
@@ -111,7 +143,7 @@ def make_finder(study: Study, tables: Sequence[Path]) -> Find:
     @cache
     def read(experiment: str) -> dict[str, Measured]:
         """Return the measured runs of an experiment."""
-        return results.read(folders[experiment], names)
+        return results.read(folders[experiment], names, (planned or {}).get(experiment))
 
     def find(run: Run) -> Measured:
         """Return the metrics of a run. ``Missing`` if it has not been made."""

@@ -16,8 +16,8 @@ from concord_studies.claims.quantities import Missing
 from concord_studies.claims.robustness import BASE, Row
 from concord_studies.configuration.study import Study
 from concord_studies.configuration.universes import Multiverse, reduce_run
-from concord_studies.digests import digest, digest_code
-from concord_studies.io import read_text
+from concord_studies.digests import digest_code
+from concord_studies.guard import Guard
 from concord_studies.markup import table_of
 from concord_studies.pages import multiverse as pages
 from concord_studies.results import Measured
@@ -25,32 +25,37 @@ from concord_studies.runs.run import Run
 from concord_studies.stages import judge
 from concord_studies.stages.judge import make_finder, require_same_run
 
-DRAWING = "concord_studies.figures._specifications"
+ROOTS = (__name__, "concord_studies.figures._specifications")  # what draws is imported late
 
 
 def multiverse_inputs(study: Study) -> dict[str, Any]:
     """Return the inputs, other than metrics, of a study's verdicts over its universes, by name."""
     return {
         **judge.verdict_inputs(study, with_multiverse=True),
-        "survey": digest_code(__name__, DRAWING),
+        **{key: study.config[key] for key in ("pairs", "not_varied")},
+        **digest_code(*ROOTS),
     }
 
 
 def survey(
-    study: Study, tables: Sequence[Path], outputs: Sequence[Path], pictures: Path | None = None
+    study: Study,
+    tables: Sequence[Path],
+    outputs: Sequence[Path],
+    pictures: Path | None = None,
+    planned: Path | None = None,
 ) -> None:
     """Judge every claim in every universe (.csv .md), and draw the results into a folder.
 
     tables: the metrics.csv of experiments, and of universes, that were made.
+    planned: the statement that is carried out.
     """
     from concord_studies.figures import (
         _specifications as figures,  # matplotlib, which planning does without
     )
 
-    statement = outputs[0].with_suffix(".yaml")
-    planned = digest(read_text(statement)) if statement.exists() else None  # as it is now
+    guard = Guard(planned, outputs[0], ROOTS, partial(judge.rule_inputs, study, True))
     multiverse = Multiverse(study)
-    rows = list(judge_universes(multiverse, tables))
+    rows = list(judge_universes(multiverse, tables, guard.statement.get("tables")))
     texts = {".csv": table_of(robustness.COLUMNS, rows), ".md": pages.page(multiverse, rows)}
     drawn: list[Path] = []
     if pictures is not None:
@@ -58,15 +63,21 @@ def survey(
         smoke = study.config["scale"] == "smoke"
         drawn = figures.save(rows, pages.names(multiverse), says, pictures, smoke)
     written = {output: texts[output.suffix] for output in outputs}
-    provenance.write(written, drawn, seed=study.config["seed"], planned=planned)
+    guard.end()
+    provenance.write(written, drawn, seed=study.config["seed"], planned=guard.planned)
 
 
-def judge_universes(multiverse: Multiverse, tables: Sequence[Path]) -> Iterator[Row]:
-    """Yield a row for every case and reading, of the study and of each universe that changes it."""
+def judge_universes(
+    multiverse: Multiverse, tables: Sequence[Path], planned: Mapping[str, str] | None = None
+) -> Iterator[Row]:
+    """Yield a row for every case and reading, of the study and of each universe that changes it.
+
+    tables, planned: as of ``judge.make_finder``.
+    """
     study, cases = multiverse.study, multiverse.study.cases
     base_tables = [path for path in tables if path.parents[1].name != "multiverse"]
     folders = {path.parent.name: path.parent for path in tables if path not in base_tables}
-    find_base = make_finder(study, base_tables)
+    find_base = make_finder(study, base_tables, planned)
 
     @cache
     def read(universe: str) -> tuple[dict[str, Measured], dict[str, str]]:

@@ -1,0 +1,94 @@
+"""Statements: what results are made from, as planning writes it for the jobs that make them.
+
+Each is in a file whose name has its digest: no other planning, of a dry run or a changed study,
+changes what a job finds in it.
+"""
+
+import json
+import os
+import time
+from contextlib import suppress
+from functools import cache
+from glob import escape
+from pathlib import Path
+from typing import Any
+
+from concord.errors import ConcordError
+from concord_studies import digests
+from concord_studies.configuration.study import Study
+from concord_studies.io import read_text, signature, write_whole
+from concord_studies.provenance import read_planned
+
+FOLDER = Path(".snakemake", "concord")
+NOTES = "CONCORD_PLANNED"  # the variable that names the file of one planning's notes
+LONGEST = 150  # characters of a result's name that are in the file's
+LIFETIME = 30 * 86400  # seconds for which a file is there that nobody plans again
+
+
+class Statement:
+    """What a result is made from.
+
+    result: the main file of the result.
+    text: the statement, in JSON.
+    study: the study whose files its job needs as planning found them.
+    """
+
+    def __init__(self, result: Path, text: str, study: Study | None = None) -> None:
+        """Find where the statement is written."""
+        self.result, self.text, self.study = result, text, study
+        self.digest = digests.digest(text)
+        name = "-".join(result.with_suffix("").parts[-3:])
+        self.path = FOLDER / f"{name[:LONGEST]}-{self.digest}.yaml"
+
+    @property
+    def is_carried_out(self) -> bool:
+        """Return whether the result is there, and says that it was made from this."""
+        return self.result.is_file() and read_planned(self.result) == self.digest
+
+    def write(self) -> None:
+        """Write the file if it is not there, and date it.
+
+        It is no newer than what was made from it, and newer than what was made from another: all
+        that Snakemake knows without its records.
+        """
+        _remove_old()
+        if not (self.path.is_file() and self.path.read_bytes() == self.text.encode()):
+            if self.study:  # what differs in another study of this statement is in no result
+                write_whole(self.path.with_suffix(".study"), json.dumps(self._snapshot(self.study)))
+            write_whole(self.path, self.text)
+        folder, name = self.result.parent, escape(self.result.stem)
+        files = {*folder.glob(f"{name}.*"), *folder.glob("runs.yaml")}
+        times = [status[2] for status in map(signature, files) if status]
+        now = self.path.stat().st_mtime_ns
+        if self.is_carried_out:
+            os.utime(self.path, ns=(now, min(now, *times)))
+        elif times and now <= max(times):
+            os.utime(self.path)
+
+    def note(self, name: str) -> None:
+        """Note, for jobs that are planned anew on another machine, that this is what is meant."""
+        with open(os.environ[NOTES], "a", encoding="utf-8") as file:
+            print(json.dumps([name, str(self.result), str(self.path)]), file=file)
+
+    @staticmethod
+    def _snapshot(study: Study) -> dict[str, Any]:
+        return {"path": str(study.path), "config": study.config, "contents": study.contents}
+
+
+@cache
+def _remove_old() -> None:
+    """Remove statements that nobody has planned for a month; once in a process."""
+    for path in FOLDER.glob("*"):
+        with suppress(OSError):  # somebody else may have removed it
+            if path.stat().st_ctime < time.time() - LIFETIME:
+                path.unlink()
+
+
+def read_notes() -> dict[str, Statement]:
+    """Return the statements that the planning has noted of whose jobs this process runs one."""
+    try:
+        lines = read_text(os.environ[NOTES]).splitlines()
+    except (ConcordError, KeyError):
+        return {}
+    notes = {name: (Path(result), path) for name, result, path in map(json.loads, lines)}
+    return {name: Statement(result, read_text(path)) for name, (result, path) in notes.items()}
