@@ -41,7 +41,7 @@ def small(run: Mapping[str, Any]) -> dict[str, Any]:
     if run["problem"].get("data_sets", 1) > 1:
         run["problem"]["data_sets"] = 7  # neither a divisor nor a multiple of a block
     if "train_rows" in run["problem"]:
-        run["problem"]["train_rows"] = 44
+        run["problem"]["train_rows"] = 59
     run["record"] = {key: run["record"][key] for key in ("probes",) if key in run["record"]}
     return run
 
