@@ -45,7 +45,12 @@ SMALL = 40  # entries of the positions up to which all laws are exact
 MANY = 64  # agents beyond which settings are chosen by the network's spectrum
 CONFIRMED = LARGEST  # entries of the positions up to which finalists are confirmed
 OCTAVES, SECOND_OCTAVES, MORE = 18, 12, 6
-LONGEST, LONGEST_LOSSY = 2**23, 2**12  # iterations, where a target is to be reached
+# Iterations in which a target is to be reached, by powers and by steps: on networks with losses,
+# and with mini-batches, whose laws are exact up to there.
+LONGEST, LONGEST_STEPS = 2**23, 2**12
+EVERY, PARTS = 256, 16  # iterations in an octave, and between two, at which a target is looked for
+TIE = 1e-6
+CHANGED = 1.05  # factor between variances of mini-batch errors from which predictions are doubted
 LATE = 8  # iterations of the second half at which the mean of x^2 is read
 UNSOLVED = 1e30  # beyond all prices
 LARGEST_POWERS = 3e7  # numbers that the powers of versions together may hold
@@ -166,9 +171,11 @@ class Search:
                 self.reads[read] = mix, bytes_of(vectors, problem)
         self._target = fit.law
         size = wish.batch_size
-        self._errors = None
+        self._batches, self._batch_errors, self._knows_errors = None, None, False
         if size is not None:
-            self._errors = Batches(batch_size=size), batch_errors(problem, fit, size)
+            self._batches = Batches(batch_size=size)
+            self._batch_errors = batch_errors(problem, fit.mean, fit.cov, size)
+            self._knows_errors = self._exact and hasattr(problem, "batch_noise_covariance")
         # What is fitted is not known better than it fits.
         self._floor = 0.0
         if not self._exact:
@@ -196,12 +203,12 @@ class Search:
                 places_to_score.setdefault(place, set()).update(j + i for i in range(-3, 4))
         for place, js in places_to_score.items():
             self._score_settings(lattices[place], sorted(js))
-        is_exact = self._exact and self._errors is None
-        how = "screened" if not self._small else "exact" if is_exact else "approximate"
         for read in self.reads:
-            best = self._best_setting(lattices, read, how)
+            best = self._best_setting(lattices, read, "screened")
+            is_exact = self._exact and not self._has_constant_errors(best.lattice.price)
+            how = "exact" if is_exact else "approximate"
             if np.isfinite(best.score):
-                yield best
+                yield best._replace(how=how) if self._small else best
 
     def confirm(self, candidate: Candidate) -> Candidate:
         """Return a screened setting rescored by its own law, or a better neighbor.
@@ -276,8 +283,30 @@ class Search:
     def curve(self, candidate: Candidate, most: int) -> tuple[np.ndarray, np.ndarray]:
         """Return 40 iterations up to ``most``, and a setting's b2 at each, at the wished level."""
         ks = np.unique(np.geomspace(1, max(most, 1), 40).astype(int)).tolist()
-        path = self._law([candidate.sampler], candidate.how != "screened")
+        path = self._law([candidate.sampler], candidate.how != "screened", candidate.lattice.price)
         return np.array(ks), self._bias(path, candidate.read, ks)[self.wish.level][:, 0]
+
+    def doubt_batch_errors(self, candidate: Candidate) -> list[str]:
+        """Return a sentence if mini-batches err otherwise over agents' laws than at the fit.
+
+        The laws are those of a candidate whose errors are taken as constant; none else is doubted.
+        """
+        if not self._has_constant_errors(candidate.lattice.price):
+            return []
+        path = self._law([candidate.sampler], True, candidate.lattice.price)
+        late = path.marginals_at(sorted({candidate.iterations // 2, candidate.iterations}))
+        ratios = [
+            np.trace(batch_errors(self.problem, mean, cov, self._batches.batch_size), axis1=1, axis2=2)
+            / np.trace(self._batch_errors, axis1=1, axis2=2)
+            for mean, cov in zip(late.mean[:, 0], late.cov[:, 0], strict=True)
+        ]
+        ratio = max(np.ravel(ratios), key=lambda ratio: abs(np.log(ratio)))
+        if 1 / CHANGED < ratio < CHANGED:
+            return []
+        return [
+            "mini-batches are predicted by their errors at the posterior, and over an agent's law "
+            f"these have {ratio:.2g} times that variance"
+        ]
 
     def lattices(self, entry: Entry) -> list[Lattice]:
         """Return a lattice for each value of the second option; an error where there is none."""
@@ -392,7 +421,7 @@ class Search:
         count = max(int(LARGEST_POWERS / (48 * size**2)), 1)
         for first in range(0, len(new), count):
             part = new[first : first + count]
-            path = self._law([lattice.sampler(j) for j in part], own_law)
+            path = self._law([lattice.sampler(j) for j in part], own_law, lattice.price)
             self.settings_tried += len(part)
             for read in self.reads if only is None else (only,):
                 new_scores = self._score(path, read, lattice.price)
@@ -409,21 +438,53 @@ class Search:
         wish, most = self.wish, self._iterations(price, read)
         if most < 1:
             return []
-        ks = [most] if wish.target is None else scores.looks(most, 1)
-        b2 = self._bias(path, read, ks)
-        if wish.averages:
-            b2["error"] = self._errors_of_averages(path, read, most)[None]
-        by_iteration = b2["error" if wish.averages else wish.level]
-        values, rows = by_iteration[-1], np.full(by_iteration.shape[1], len(ks) - 1)
         if wish.target is not None:
-            at = scores.solved_at(by_iteration, wish.target)
+            ks, b2, at = self._find_target(path, read, most)
             paid = np.array(ks) * self._paid(price, read)[str(wish.price)]
-            rows = np.minimum(at, rows)
-            values = np.where(at < len(ks), paid[rows], UNSOLVED * (1 + by_iteration[-1]))
+            rows = np.minimum(at, len(ks) - 1)
+            last, at_rows = b2[wish.level][-1], b2[wish.level][rows, np.arange(len(rows))]
+            # Of those at the same price the one with the least b2 leads to the next lower price.
+            values = paid[rows] * (1 + TIE * at_rows / wish.target)
+            values = np.where(at < len(ks), values, UNSOLVED * (1 + last))
+        else:
+            ks = [most]
+            b2 = self._bias(path, read, ks)
+            if wish.averages:
+                b2["error"] = self._errors_of_averages(path, read, most)[None]
+            values = b2["error" if wish.averages else wish.level][0]
+            rows = np.zeros(len(values), dtype=int)
         return [
             Score(value, ks[row], {level: float(of[row, v]) for level, of in b2.items()})
             for v, (value, row) in enumerate(zip(values.tolist(), rows.tolist(), strict=True))
         ]
+
+    def _find_target(
+        self, path: Any, read: str | int, most: int
+    ) -> tuple[list[int], dict[str, np.ndarray], np.ndarray]:
+        """Return iterations, b2 by level there, and the place of each version's first that reaches.
+
+        The place is the number of iterations where none does. Powers of two are looked at, on
+        small problems ``EVERY`` in an octave up to twice the first that reaches, and then ever more
+        between that and the one before, until these are neighbors.
+        """
+        level, target = self.wish.level, self.wish.target
+        find = scores.reached_at if self._exact else scores.solved_at  # a dip may be an error
+        ks: list[int] = []
+        new, b2 = scores.looks(most, 1), {}
+        while new:
+            more = self._bias(path, read, new)
+            order = np.argsort(ks + new)
+            b2 = {n: np.concatenate([b2[n], more[n]] if ks else [more[n]])[order] for n in more}
+            ks, fresh = sorted(ks + new), not ks
+            at = find(b2[level], target)
+            if (first := at.min()) == len(ks):
+                break
+            begin, end = ([0, *ks][first], ks[first])
+            new = [*range(begin + 1, end, -(-(end - begin) // PARTS))]
+            if fresh and self._small:
+                new = scores.looks(min(2 * end, most), EVERY)
+            new = sorted({*new} - {*ks})
+        return ks, b2, at
 
     def _best_setting(self, lattices: Sequence[Lattice], read: str | int, how: str) -> Candidate:
         """Return the setting with the least score for a read-out, noting how it was scored."""
@@ -480,14 +541,23 @@ class Search:
         if self.wish.target is not None:
             if not paid[str(self.wish.price)]:
                 raise ConcordError(f"an iteration costs no {self.wish.price}")
-            return LONGEST if self.network.is_lossless else LONGEST_LOSSY
+            by_powers = self.network.is_lossless and not self._knows_errors
+            return LONGEST if by_powers else LONGEST_STEPS
         if not any(paid[name] for name in self.wish.budget):
             raise ConcordError(f"an iteration costs no {' or '.join(self.wish.budget)}")
         return prices.count_iterations(self.wish.budget, paid, 10**9)
 
-    def _law(self, samplers: Sequence[Sampler], own_law: bool) -> Any:
+    def _has_constant_errors(self, price: Mapping[str, float]) -> bool:
+        """Return whether errors of mini-batches are those at the fit, as if agents were there."""
+        exact = self._knows_errors and self._iterations(price, "agents") <= LONGEST_STEPS
+        return self._batches is not None and not exact
+
+    def _law(self, samplers: Sequence[Sampler], own_law: bool, price: Mapping[str, float]) -> Any:
         """Return the laws of samplers: exact or linearized if ``own_law``, else surrogates."""
-        network, positions, errors = self.network, self.positions, self._errors
+        network, positions, errors = self.network, self.positions, None
+        if self._batches is not None:
+            constant = self._batch_errors if self._has_constant_errors(price) else None
+            errors = self._batches, constant
         if errors is not None and not self._small:
             raise NoLaw(
                 f"mini-batches are predicted for up to {SMALL} entries of the positions; sample it"

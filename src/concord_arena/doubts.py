@@ -31,11 +31,12 @@ def estimate_by_weights(problem: Problem, fit: Fit) -> tuple[np.ndarray, np.ndar
     return fit.mean + center, weights @ (rays - center) ** 2
 
 
-def batch_errors(problem: Problem, fit: Fit, size: int) -> np.ndarray:
+def batch_errors(problem: Problem, mean: np.ndarray, cov: np.ndarray, size: int) -> np.ndarray:
     """Return the covariances of the errors of mini-batch gradients, (agents, dim, dim).
 
     A mini-batch has ``size`` points that an agent draws independently from its own. Covariances are
-    averaged over the fit ``found``.
+    averaged over normal laws of the agents, of moments (dim,) and (dim, dim), or (agents, dim) and
+    (agents, dim, dim).
 
     Raises
     ------
@@ -48,8 +49,8 @@ def batch_errors(problem: Problem, fit: Fit, size: int) -> np.ndarray:
         )
     z = normal_points(POINTS, problem.dim)
     counts, shape = problem.counts, (len(z), problem.agents, problem.dim)
-    x = np.repeat((fit.mean + z @ np.linalg.cholesky(fit.cov).T)[:, None], shape[1], axis=1)
-    x = x.astype(dtype_of(problem))
+    x = mean + np.matvec(np.linalg.cholesky(cov), z[:, None])
+    x = np.broadcast_to(x, shape).astype(dtype_of(problem))
     mean, square = np.zeros(shape), np.zeros((*shape[1:], problem.dim))
     for row in range(counts.max()):
         rows = np.broadcast_to(np.minimum(row, counts - 1)[:, None], (*shape[:2], 1))

@@ -287,6 +287,7 @@ def recommend(
             "iterations": best.iterations, "seed": master, "initial": start,
             **nondefault_options(best, wish),
         }  # fmt: skip
+        trust += search.doubt_batch_errors(best)
         if best.how == "screened":
             trust.append("what is recommended is screened by smaller systems: its law is too large")
         verified = trials._replace(chains=CHAINS).verify(rows[:VERIFIED]) if verify else None
