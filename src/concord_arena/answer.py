@@ -37,7 +37,7 @@ from concord_arena.doubts import batch_errors, estimate_by_weights
 from concord_arena.entries import Entry
 from concord_arena.read_outs import bytes_of, read_out
 from concord_arena.surrogates import CoordinatewiseLaws, along
-from concord_arena.tuning import find_limit, read_value, vary
+from concord_arena.tuning import find_limit, leave_out_conditions, read_value, vary
 from concord_studies.contracts import PRICES
 
 READS: tuple[str | int, ...] = ("agents", 1, 4, 16, "average")
@@ -324,7 +324,9 @@ class Search:
             limit = np.inf
             with suppress(NoLaw):
                 self._check_law(one)
-                limit = find_limit(one, entry.tune, self._bare(), self.network)
+                for on in (self.network, leave_out_conditions(self.network))[not self._small :]:
+                    if np.isinf(limit):
+                        limit = find_limit(one, entry.tune, self._bare(), on)
             if not np.isnan(limit):
                 top = limit if np.isfinite(limit) else begin * 2.0**9
                 stable_lattices.append(Lattice(entry, second, top, limit, price, {}))
@@ -442,9 +444,9 @@ class Search:
             ks, b2, at = self._find_target(path, read, most)
             paid = np.array(ks) * self._paid(price, read)[str(wish.price)]
             rows = np.minimum(at, len(ks) - 1)
-            last, at_rows = b2[wish.level][-1], b2[wish.level][rows, np.arange(len(rows))]
-            # Of those at the same price the one with the least b2 leads to the next lower price.
-            values = paid[rows] * (1 + TIE * at_rows / wish.target)
+            last, before = b2[wish.level][-1], b2[wish.level][np.maximum(rows - 1, 0), np.arange(len(rows))]
+            # Of those at one price the one that nearly reached it before leads to a lower one.
+            values = paid[rows] * (1 + TIE * np.minimum(before / wish.target, 100))
             values = np.where(at < len(ks), values, UNSOLVED * (1 + last))
         else:
             ks = [most]

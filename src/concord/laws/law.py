@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from concord.laws import exact, paths
-from concord.laws.arrivals import Losses, build_moves
+from concord.laws.arrivals import Losses, build_moves, second_moment_radius
 from concord.laws.exact import Moments
 from concord.laws.read_off import NoLaw, StepReader
 from concord.minibatches import Batches
@@ -235,6 +235,21 @@ def laws_of_updates(
         return paths.NoisyStep(step, gain, errors, agents, dim)
 
     return paths.RandomPath(step_at, exact.stack_versions(starts), agents, dim, mix, cycle)
+
+
+def radius_over_losses(sampler: Any, problem: Any, network: Network) -> float:
+    """Return the spectral radius of a sampler's second moments on a network with losses.
+
+    It is that of one cycle of iterations (``arrivals.second_moment_radius``). Raises ``NoLaw``
+    where iterations do not repeat from the first on, or ``laws_of_updates`` does.
+    """
+    update, losses = update_of(sampler, problem, network), _losses_on(network, problem.dim)
+    cycle = paths.find_joint_cycle(update, losses)
+    if cycle is None or update.start is None:
+        raise NoLaw("its iterations do not repeat here")
+    size = len(update.start.offset)
+    move_at = build_moves(update, losses, size, problem.agents, problem.dim)[0]
+    return second_moment_radius([move_at(k) for k in range(cycle[1])])
 
 
 def _losses_on(network: Network, dim: int) -> Losses:

@@ -339,9 +339,10 @@ class NoisyStep(NamedTuple):
 
     def apply(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
         """Return the state's moments after the step, (versions, T) and (versions, T, T)."""
-        marginals = exact.marginals(mean, cov, self.agents, self.dim)
-        errors = self.errors(marginals.mean, marginals.cov)
-        of_agents = self.gain.reshape(*self.gain.shape[:2], self.agents, self.dim).swapaxes(1, 2)
+        blocks, size, each = (self.agents, self.dim), self.agents * self.dim, np.arange(self.agents)
+        own = cov[:, :size, :size].reshape(-1, *blocks, *blocks)[:, each, :, each].swapaxes(0, 1)
+        errors = self.errors(mean[:, :size].reshape(-1, *blocks), own)
+        of_agents = self.gain.reshape(*self.gain.shape[:2], *blocks).swapaxes(1, 2)
         spread = (of_agents @ errors).swapaxes(1, 2).reshape(self.gain.shape)
         noise = self.step.noise + spread @ self.gain.swapaxes(-1, -2)
         moments: Moments = replace(self.step, noise=noise).apply(mean, cov)
