@@ -48,8 +48,10 @@ OCTAVES, SECOND_OCTAVES, MORE = 18, 12, 6
 # Iterations in which a target is to be reached, by powers and by steps: on networks with losses,
 # and with mini-batches, whose laws are exact up to there.
 LONGEST, LONGEST_STEPS = 2**23, 2**12
-EVERY, PARTS = 256, 16  # iterations in an octave, and between two, at which a target is looked for
-TIE = 1e-6
+# Iterations at which a target is looked for: in an octave, between two, and in which it may always
+# be reached for once.
+EVERY, PARTS, FEW = 256, 16, 16
+TIE = 1e-6  # of a price, by which settings at the same one differ
 CHANGED = 1.05  # factor between variances of mini-batch errors from which predictions are doubted
 LATE = 8  # iterations of the second half at which the mean of x^2 is read
 UNSOLVED = 1e30  # beyond all prices
@@ -260,10 +262,12 @@ class Search:
         scores_of_read = {j: {read: of[read]} for j, of in lattice.scores.items()}
         lattice = lattice._replace(scores=scores_of_read)
         for spacing in (1 / 4, 1 / 16, 1 / 64):
+            # A target may be reached in dips alone, of settings that are no neighbors.
+            reach = 8 if self.wish.target is not None and spacing == 1 / 4 else 3
             places = {
                 j + i * spacing
                 for _, _, j in self._minima([lattice], read, 4 * spacing)
-                for i in (-3, -2, -1, 1, 2, 3)
+                for i in range(-reach, reach + 1)
             }
             self._score_settings(lattice, sorted(places), only=read)
         return self._best_setting([lattice], read, how)
@@ -296,7 +300,9 @@ class Search:
         path = self._law([candidate.sampler], True, candidate.lattice.price)
         late = path.marginals_at(sorted({candidate.iterations // 2, candidate.iterations}))
         ratios = [
-            np.trace(batch_errors(self.problem, mean, cov, self._batches.batch_size), axis1=1, axis2=2)
+            np.trace(
+                batch_errors(self.problem, mean, cov, self._batches.batch_size), axis1=1, axis2=2
+            )
             / np.trace(self._batch_errors, axis1=1, axis2=2)
             for mean, cov in zip(late.mean[:, 0], late.cov[:, 0], strict=True)
         ]
@@ -426,25 +432,31 @@ class Search:
             path = self._law([lattice.sampler(j) for j in part], own_law, lattice.price)
             self.settings_tried += len(part)
             for read in self.reads if only is None else (only,):
-                new_scores = self._score(path, read, lattice.price)
+                known = [of[read] for of in lattice.scores.values() if read in of]
+                least = min((one.iterations for one in known if one.value < UNSOLVED), default=FEW)
+                new_scores = self._score(path, read, lattice.price, least)
                 for j, score in zip(
                     part, new_scores or [Score(np.inf, 0, {})] * len(part), strict=True
                 ):
                     lattice.scores.setdefault(j, {})[read] = score
 
-    def _score(self, path: Any, read: str | int, price: Mapping[str, float]) -> list[Score]:
+    def _score(
+        self, path: Any, read: str | int, price: Mapping[str, float], known: int = FEW
+    ) -> list[Score]:
         """Score the versions of a path with a read-out. None if the budget pays for nothing.
 
-        Where a target is not reached the value is b2 times ``UNSOLVED``, beyond all prices.
+        Where a target is not reached the value is b2 times ``UNSOLVED``, beyond all prices. known:
+        the least iterations in which another setting reaches it.
         """
         wish, most = self.wish, self._iterations(price, read)
         if most < 1:
             return []
         if wish.target is not None:
-            ks, b2, at = self._find_target(path, read, most)
+            ks, b2, at = self._find_target(path, read, most, known)
             paid = np.array(ks) * self._paid(price, read)[str(wish.price)]
             rows = np.minimum(at, len(ks) - 1)
-            last, before = b2[wish.level][-1], b2[wish.level][np.maximum(rows - 1, 0), np.arange(len(rows))]
+            last = b2[wish.level][-1]
+            before = b2[wish.level][np.maximum(rows - 1, 0), np.arange(len(rows))]
             # Of those at one price the one that nearly reached it before leads to a lower one.
             values = paid[rows] * (1 + TIE * np.minimum(before / wish.target, 100))
             values = np.where(at < len(ks), values, UNSOLVED * (1 + last))
@@ -461,29 +473,29 @@ class Search:
         ]
 
     def _find_target(
-        self, path: Any, read: str | int, most: int
+        self, path: Any, read: str | int, most: int, known: int
     ) -> tuple[list[int], dict[str, np.ndarray], np.ndarray]:
         """Return iterations, b2 by level there, and the place of each version's first that reaches.
 
         The place is the number of iterations where none does. Powers of two are looked at, on
-        small problems ``EVERY`` in an octave up to twice the first that reaches, and then ever more
-        between that and the one before, until these are neighbors.
+        small problems ``EVERY`` in an octave up to twice ``known`` and up to twice the first that
+        reaches, and then ever more between that and the one before, until these are neighbors.
         """
         level, target = self.wish.level, self.wish.target
         find = scores.reached_at if self._exact else scores.solved_at  # a dip may be an error
-        ks: list[int] = []
-        new, b2 = scores.looks(most, 1), {}
+        dense = scores.looks(min(2 * known, most), EVERY) if self._small else []
+        new, ks, b2 = sorted({*scores.looks(most, 1), *dense}), [], {}
         while new:
             more = self._bias(path, read, new)
             order = np.argsort(ks + new)
             b2 = {n: np.concatenate([b2[n], more[n]] if ks else [more[n]])[order] for n in more}
-            ks, fresh = sorted(ks + new), not ks
+            ks, is_first = sorted(ks + new), not ks
             at = find(b2[level], target)
             if (first := at.min()) == len(ks):
                 break
-            begin, end = ([0, *ks][first], ks[first])
+            begin, end = [0, *ks][first], ks[first]
             new = [*range(begin + 1, end, -(-(end - begin) // PARTS))]
-            if fresh and self._small:
+            if is_first and self._small:
                 new = scores.looks(min(2 * end, most), EVERY)
             new = sorted({*new} - {*ks})
         return ks, b2, at

@@ -325,9 +325,7 @@ def _search_entries(
 
 def _refine_leaders(search: Search, rows: list[Candidate]) -> list[Candidate]:
     """Replace the leading rows, where they are exact, by the best settings near theirs."""
-    refined = [
-        search.refine(row) if row.how == "exact" else row for row in rows[:LEADING]
-    ]
+    refined = [search.refine(row) if row.how == "exact" else row for row in rows[:LEADING]]
     return sorted([*refined, *rows[LEADING:]], key=lambda row: row.score)
 
 

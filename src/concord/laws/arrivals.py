@@ -112,7 +112,7 @@ def second_moment_radius(moves: Sequence[Move]) -> float:
 
     Below 1 mean and covariance settle. Where something is conserved it is at least 1.
     """
-    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs  # of few laws
+    from scipy.sparse.linalg import ArpackError, LinearOperator, eigs  # of few laws
 
     size = moves[0].change.shape[-1]
     linear = [
@@ -131,7 +131,7 @@ def second_moment_radius(moves: Sequence[Move]) -> float:
     if size < 2:
         return float(advance(first)[0])
     given = LinearOperator((size**2, size**2), matvec=advance, dtype=float)
-    with suppress(ArpackNoConvergence):
+    with suppress(ArpackError):
         values = eigs(given, 1, v0=first, tol=1e-6, maxiter=100, return_eigenvectors=False)
         return float(np.abs(values[0]))
     for _ in range(POWERS):

@@ -205,8 +205,9 @@ def laws_of_updates(
     On a network where vectors may be lost they are averaged over the losses.
 
     starts: moments of each version's state at iteration 0. mix: as in ``laws_of_versions``. cycle:
-    when steps repeat; None: it is determined here. noise: as ``batch_noise`` returns it. Raises ``NoLaw`` where arrivals are not drawn anew in each iteration, depend on the
-    vectors, or are too many.
+    when steps repeat; None: it is determined here. noise: as ``batch_noise`` returns it. Raises
+    ``NoLaw`` where arrivals are not drawn anew in each iteration, depend on the vectors, or are too
+    many.
     """
     agents = network.agents
     if network.delivers_all and noise is None:
