@@ -173,9 +173,10 @@ class Search:
                 self.reads[read] = mix, bytes_of(vectors, problem)
         self._target = fit.law
         size = wish.batch_size
-        self._batches, self._batch_errors, self._knows_errors = None, None, False
+        self._batches = None if size is None else Batches(batch_size=size)
+        self._batch_errors: Any = None  # covariances over the fit
+        self._knows_errors = False
         if size is not None:
-            self._batches = Batches(batch_size=size)
             self._batch_errors = batch_errors(problem, fit.mean, fit.cov, size)
             self._knows_errors = self._exact and hasattr(problem, "batch_noise_covariance")
         # What is fitted is not known better than it fits.
@@ -299,14 +300,15 @@ class Search:
             return []
         path = self._law([candidate.sampler], True, candidate.lattice.price)
         late = path.marginals_at(sorted({candidate.iterations // 2, candidate.iterations}))
-        ratios = [
-            np.trace(
-                batch_errors(self.problem, mean, cov, self._batches.batch_size), axis1=1, axis2=2
-            )
-            / np.trace(self._batch_errors, axis1=1, axis2=2)
-            for mean, cov in zip(late.mean[:, 0], late.cov[:, 0], strict=True)
-        ]
-        ratio = max(np.ravel(ratios), key=lambda ratio: abs(np.log(ratio)))
+        size: Any = self.wish.batch_size
+        laws = zip(late.mean[:, 0], late.cov[:, 0], strict=True)
+        try:
+            own = [batch_errors(self.problem, mean, cov, size) for mean, cov in laws]
+        except np.linalg.LinAlgError:
+            return ["mini-batches are predicted by their errors at the posterior"]
+        variances = [np.trace(errors, axis1=-2, axis2=-1) for errors in (own, self._batch_errors)]
+        ratios = np.nan_to_num(variances[0] / variances[1], nan=1.0)  # all points may be alike
+        ratio = max(np.ravel(ratios), key=lambda one: abs(np.log(one)))
         if 1 / CHANGED < ratio < CHANGED:
             return []
         return [
@@ -481,10 +483,12 @@ class Search:
         small problems ``EVERY`` in an octave up to twice ``known`` and up to twice the first that
         reaches, and then ever more between that and the one before, until these are neighbors.
         """
-        level, target = self.wish.level, self.wish.target
+        level, target = self.wish.level, float(self.wish.target or 0)
         find = scores.reached_at if self._exact else scores.solved_at  # a dip may be an error
         dense = scores.looks(min(2 * known, most), EVERY) if self._small else []
-        new, ks, b2 = sorted({*scores.looks(most, 1), *dense}), [], {}
+        ks: list[int] = []
+        b2: dict[str, np.ndarray] = {}
+        new = sorted({*scores.looks(most, 1), *dense})
         while new:
             more = self._bias(path, read, new)
             order = np.argsort(ks + new)
@@ -494,10 +498,9 @@ class Search:
             if (first := at.min()) == len(ks):
                 break
             begin, end = [0, *ks][first], ks[first]
-            new = [*range(begin + 1, end, -(-(end - begin) // PARTS))]
-            if is_first and self._small:
-                new = scores.looks(min(2 * end, most), EVERY)
-            new = sorted({*new} - {*ks})
+            octave = scores.looks(min(2 * end, most), EVERY) if is_first and self._small else []
+            between = range(begin + 1, end, -(-(end - begin) // PARTS))
+            new = sorted({*octave} - {*ks}) or [*between]
         return ks, b2, at
 
     def _best_setting(self, lattices: Sequence[Lattice], read: str | int, how: str) -> Candidate:
@@ -568,10 +571,9 @@ class Search:
 
     def _law(self, samplers: Sequence[Sampler], own_law: bool, price: Mapping[str, float]) -> Any:
         """Return the laws of samplers: exact or linearized if ``own_law``, else surrogates."""
-        network, positions, errors = self.network, self.positions, None
-        if self._batches is not None:
-            constant = self._batch_errors if self._has_constant_errors(price) else None
-            errors = self._batches, constant
+        network, positions = self.network, self.positions
+        constant = self._batch_errors if self._has_constant_errors(price) else None
+        errors: Any = None if self._batches is None else (self._batches, constant)
         if errors is not None and not self._small:
             raise NoLaw(
                 f"mini-batches are predicted for up to {SMALL} entries of the positions; sample it"

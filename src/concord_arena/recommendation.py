@@ -189,7 +189,8 @@ def recommend(
         with a clock. Of several all hold.
     target, price
         In place of a budget: the b2 to be reached at the least price, such as ``target=0.01,
-        price="gradients"``.
+        price="gradients"``. It is that of the first iteration with at most this b2; how exactly,
+        docs/recommend.md tells.
     level
         Whose score that is: the ``worst`` agent's, or that of the network ``average``.
     by
@@ -278,7 +279,7 @@ def recommend(
         best = rows[0]
         if best.score >= UNSOLVED:
             raise ConcordError(
-                f"target: no sampler stays below {wish.target:g} within {best.iterations:,} "
+                f"target: no sampler reaches {wish.target:g} within {best.iterations:,} "
                 f"iterations; {best.entry.name} ends at {best.b2[level]:.2g}; give a larger "
                 "target, or a budget"
             )

@@ -155,7 +155,7 @@ def test_what_happens_on_the_network_is_in_the_answer(conditions, budget):
 
 def test_a_target_that_nobody_reaches_is_no_answer():
     network = concord.network("ring", 4, noise=0.5)
-    with pytest.raises(ConcordError, match=r"no sampler stays below 1e-08 within 4,096 iterations"):
+    with pytest.raises(ConcordError, match=r"no sampler reaches 1e-08 within 4,096 iterations"):
         recommend(gaussian(), network, target=1e-8, price="bytes", samplers=["de_sgld"])
 
 
