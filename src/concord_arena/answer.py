@@ -333,7 +333,7 @@ class Search:
             with suppress(NoLaw):
                 self._check_law(one)
                 for on in (self.network, leave_out_conditions(self.network))[not self._small :]:
-                    if np.isinf(limit):
+                    if not np.isfinite(limit):
                         limit = find_limit(one, entry.tune, self._bare(), on)
             if not np.isnan(limit):
                 top = limit if np.isfinite(limit) else begin * 2.0**9

@@ -5,6 +5,7 @@ import numpy as np
 from concord.contracts import dtype_of
 from concord.errors import ConcordError
 from concord.laws.exact import Moments
+from concord.networks.network import Network
 from concord.problem import Problem, Quadratic, WithMiniBatches
 from concord.problems.gaussian_fit import (
     POINTS,
@@ -60,13 +61,18 @@ def batch_errors(problem: Problem, mean: np.ndarray, cov: np.ndarray, size: int)
     return (square - np.einsum("pad,pae->ade", mean, mean) / len(z)) / size
 
 
-def doubts(problem: Problem, fit: Fit, positions: Moments | None = None) -> list[str]:
+def doubts(
+    problem: Problem,
+    fit: Fit,
+    positions: Moments | None = None,
+    network: Network | None = None,
+) -> list[str]:
     """Return sentences that say why a Gaussian fit, and predictions by it, may be wrong.
 
     They tell that the fit did not converge, the variances differ from those of
     ``estimate_by_weights``, another mode was found from one of eight other starts, a Hessian is not
-    positive definite, or agents start far away. The list is empty where no reason is found.
-    positions: mean and covariance of an agent's start.
+    positive definite, agents start far away, or one lies on the network. The list is empty where no
+    reason is found. positions: mean and covariance of an agent's start.
     """
     if isinstance(problem, Quadratic):
         return []
@@ -86,6 +92,11 @@ def doubts(problem: Problem, fit: Fit, positions: Moments | None = None) -> list
     least = np.linalg.eigvalsh(fit.hessians)[:, 0]
     if (least < -1e-9 * np.abs(fit.hessians).max()).any():
         reasons.append(f"the Hessian of agent {int(np.argmin(least))} is not positive definite")
+    if network is not None and network.conditions.byzantine is not None:
+        reasons.append(
+            "an agent lies and draws others away from the posterior, and gradients are known around "
+            "that"
+        )
     if positions is not None:
         center, spread = positions
         variance = np.square(spread) if np.ndim(spread) == 0 else np.diag(spread)

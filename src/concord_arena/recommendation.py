@@ -260,7 +260,7 @@ def recommend(
     # Threads cost more than they bring for matrices of this size.
     with threadpool_limits(1), np.errstate(all="ignore"):
         posterior_fit = fit(problem, np.asarray(positions[0], dtype=float))
-        trust = doubts(problem, posterior_fit, positions)
+        trust = doubts(problem, posterior_fit, positions, agents)
         masks = partial(streams.generator, master, "network", "recommend")
         search = Search(problem, agents, positions, posterior_fit, wish, masks)
         trials = Trials(search, chains, master, start)
