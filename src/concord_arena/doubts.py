@@ -94,8 +94,7 @@ def doubts(
         reasons.append(f"the Hessian of agent {int(np.argmin(least))} is not positive definite")
     if network is not None and network.conditions.byzantine is not None:
         reasons.append(
-            "an agent lies and draws others away from the posterior, and gradients are known around "
-            "that"
+            "an agent lies and draws others away from the posterior, where gradients were fitted"
         )
     if positions is not None:
         center, spread = positions
