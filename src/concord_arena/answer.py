@@ -37,7 +37,7 @@ from concord_arena.doubts import batch_errors, estimate_by_weights
 from concord_arena.entries import Entry
 from concord_arena.read_outs import bytes_of, read_out
 from concord_arena.surrogates import CoordinatewiseLaws, along
-from concord_arena.tuning import find_limit, read_value, vary
+from concord_arena.tuning import find_limit, leave_out_conditions, read_value, vary
 from concord_studies.contracts import PRICES
 
 READS: tuple[str | int, ...] = ("agents", 1, 4, 16, "average")
@@ -45,7 +45,14 @@ SMALL = 40  # entries of the positions up to which all laws are exact
 MANY = 64  # agents beyond which settings are chosen by the network's spectrum
 CONFIRMED = LARGEST  # entries of the positions up to which finalists are confirmed
 OCTAVES, SECOND_OCTAVES, MORE = 18, 12, 6
-LONGEST, LONGEST_LOSSY = 2**23, 2**12  # iterations, where a target is to be reached
+# Iterations in which a target is to be reached, by powers and by steps: on networks with losses,
+# and with mini-batches, whose laws are exact up to there.
+LONGEST, LONGEST_STEPS = 2**23, 2**12
+# Iterations at which a target is looked for: in an octave, between two, and in which it may always
+# be reached for once.
+EVERY, PARTS, FEW = 256, 16, 16
+TIE = 1e-6  # of a price, by which settings at the same one differ
+CHANGED = 1.05  # factor between variances of mini-batch errors from which predictions are doubted
 LATE = 8  # iterations of the second half at which the mean of x^2 is read
 UNSOLVED = 1e30  # beyond all prices
 LARGEST_POWERS = 3e7  # numbers that the powers of versions together may hold
@@ -166,9 +173,12 @@ class Search:
                 self.reads[read] = mix, bytes_of(vectors, problem)
         self._target = fit.law
         size = wish.batch_size
-        self._errors = None
+        self._batches = None if size is None else Batches(batch_size=size)
+        self._batch_errors: Any = None  # covariances over the fit
+        self._knows_errors = False
         if size is not None:
-            self._errors = Batches(batch_size=size), batch_errors(problem, fit, size)
+            self._batch_errors = batch_errors(problem, fit.mean, fit.cov, size)
+            self._knows_errors = self._exact and hasattr(problem, "batch_noise_covariance")
         # What is fitted is not known better than it fits.
         self._floor = 0.0
         if not self._exact:
@@ -196,12 +206,12 @@ class Search:
                 places_to_score.setdefault(place, set()).update(j + i for i in range(-3, 4))
         for place, js in places_to_score.items():
             self._score_settings(lattices[place], sorted(js))
-        is_exact = self._exact and self._errors is None
-        how = "screened" if not self._small else "exact" if is_exact else "approximate"
         for read in self.reads:
-            best = self._best_setting(lattices, read, how)
+            best = self._best_setting(lattices, read, "screened")
+            is_exact = self._exact and not self._has_constant_errors(best.lattice.price)
+            how = "exact" if is_exact else "approximate"
             if np.isfinite(best.score):
-                yield best
+                yield best._replace(how=how) if self._small else best
 
     def confirm(self, candidate: Candidate) -> Candidate:
         """Return a screened setting rescored by its own law, or a better neighbor.
@@ -253,10 +263,12 @@ class Search:
         scores_of_read = {j: {read: of[read]} for j, of in lattice.scores.items()}
         lattice = lattice._replace(scores=scores_of_read)
         for spacing in (1 / 4, 1 / 16, 1 / 64):
+            # A target may be reached in dips alone, of settings that are no neighbors.
+            reach = 8 if self.wish.target is not None and spacing == 1 / 4 else 3
             places = {
                 j + i * spacing
                 for _, _, j in self._minima([lattice], read, 4 * spacing)
-                for i in (-3, -2, -1, 1, 2, 3)
+                for i in range(-reach, reach + 1)
             }
             self._score_settings(lattice, sorted(places), only=read)
         return self._best_setting([lattice], read, how)
@@ -276,8 +288,33 @@ class Search:
     def curve(self, candidate: Candidate, most: int) -> tuple[np.ndarray, np.ndarray]:
         """Return 40 iterations up to ``most``, and a setting's b2 at each, at the wished level."""
         ks = np.unique(np.geomspace(1, max(most, 1), 40).astype(int)).tolist()
-        path = self._law([candidate.sampler], candidate.how != "screened")
+        path = self._law([candidate.sampler], candidate.how != "screened", candidate.lattice.price)
         return np.array(ks), self._bias(path, candidate.read, ks)[self.wish.level][:, 0]
+
+    def doubt_batch_errors(self, candidate: Candidate) -> list[str]:
+        """Return a sentence if mini-batches err otherwise over agents' laws than at the fit.
+
+        The laws are those of a candidate whose errors are taken as constant; none else is doubted.
+        """
+        if not self._has_constant_errors(candidate.lattice.price):
+            return []
+        path = self._law([candidate.sampler], True, candidate.lattice.price)
+        late = path.marginals_at(sorted({candidate.iterations // 2, candidate.iterations}))
+        size: Any = self.wish.batch_size
+        laws = zip(late.mean[:, 0], late.cov[:, 0], strict=True)
+        try:
+            own = [batch_errors(self.problem, mean, cov, size) for mean, cov in laws]
+        except np.linalg.LinAlgError:
+            return ["mini-batches are predicted by their errors at the posterior"]
+        variances = [np.trace(errors, axis1=-2, axis2=-1) for errors in (own, self._batch_errors)]
+        ratios = np.nan_to_num(variances[0] / variances[1], nan=1.0)  # all points may be alike
+        ratio = max(np.ravel(ratios), key=lambda one: abs(np.log(one)))
+        if 1 / CHANGED < ratio < CHANGED:
+            return []
+        return [
+            "mini-batches are predicted by their errors at the posterior, and over an agent's law "
+            f"these have {ratio:.2g} times that variance"
+        ]
 
     def lattices(self, entry: Entry) -> list[Lattice]:
         """Return a lattice for each value of the second option; an error where there is none."""
@@ -295,7 +332,9 @@ class Search:
             limit = np.inf
             with suppress(NoLaw):
                 self._check_law(one)
-                limit = find_limit(one, entry.tune, self._bare(), self.network)
+                for on in (self.network, leave_out_conditions(self.network))[not self._small :]:
+                    if not np.isfinite(limit):
+                        limit = find_limit(one, entry.tune, self._bare(), on)
             if not np.isnan(limit):
                 top = limit if np.isfinite(limit) else begin * 2.0**9
                 stable_lattices.append(Lattice(entry, second, top, limit, price, {}))
@@ -392,38 +431,77 @@ class Search:
         count = max(int(LARGEST_POWERS / (48 * size**2)), 1)
         for first in range(0, len(new), count):
             part = new[first : first + count]
-            path = self._law([lattice.sampler(j) for j in part], own_law)
+            path = self._law([lattice.sampler(j) for j in part], own_law, lattice.price)
             self.settings_tried += len(part)
             for read in self.reads if only is None else (only,):
-                new_scores = self._score(path, read, lattice.price)
+                known = [of[read] for of in lattice.scores.values() if read in of]
+                least = min((one.iterations for one in known if one.value < UNSOLVED), default=FEW)
+                new_scores = self._score(path, read, lattice.price, least)
                 for j, score in zip(
                     part, new_scores or [Score(np.inf, 0, {})] * len(part), strict=True
                 ):
                     lattice.scores.setdefault(j, {})[read] = score
 
-    def _score(self, path: Any, read: str | int, price: Mapping[str, float]) -> list[Score]:
+    def _score(
+        self, path: Any, read: str | int, price: Mapping[str, float], known: int = FEW
+    ) -> list[Score]:
         """Score the versions of a path with a read-out. None if the budget pays for nothing.
 
-        Where a target is not reached the value is b2 times ``UNSOLVED``, beyond all prices.
+        Where a target is not reached the value is b2 times ``UNSOLVED``, beyond all prices. known:
+        the least iterations in which another setting reaches it.
         """
         wish, most = self.wish, self._iterations(price, read)
         if most < 1:
             return []
-        ks = [most] if wish.target is None else scores.looks(most, 1)
-        b2 = self._bias(path, read, ks)
-        if wish.averages:
-            b2["error"] = self._errors_of_averages(path, read, most)[None]
-        by_iteration = b2["error" if wish.averages else wish.level]
-        values, rows = by_iteration[-1], np.full(by_iteration.shape[1], len(ks) - 1)
         if wish.target is not None:
-            at = scores.solved_at(by_iteration, wish.target)
+            ks, b2, at = self._find_target(path, read, most, known)
             paid = np.array(ks) * self._paid(price, read)[str(wish.price)]
-            rows = np.minimum(at, rows)
-            values = np.where(at < len(ks), paid[rows], UNSOLVED * (1 + by_iteration[-1]))
+            rows = np.minimum(at, len(ks) - 1)
+            last = b2[wish.level][-1]
+            before = b2[wish.level][np.maximum(rows - 1, 0), np.arange(len(rows))]
+            # Of those at one price the one that nearly reached it before leads to a lower one.
+            values = paid[rows] * (1 + TIE * np.minimum(before / wish.target, 100))
+            values = np.where(at < len(ks), values, UNSOLVED * (1 + last))
+        else:
+            ks = [most]
+            b2 = self._bias(path, read, ks)
+            if wish.averages:
+                b2["error"] = self._errors_of_averages(path, read, most)[None]
+            values = b2["error" if wish.averages else wish.level][0]
+            rows = np.zeros(len(values), dtype=int)
         return [
             Score(value, ks[row], {level: float(of[row, v]) for level, of in b2.items()})
             for v, (value, row) in enumerate(zip(values.tolist(), rows.tolist(), strict=True))
         ]
+
+    def _find_target(
+        self, path: Any, read: str | int, most: int, known: int
+    ) -> tuple[list[int], dict[str, np.ndarray], np.ndarray]:
+        """Return iterations, b2 by level there, and the place of each version's first that reaches.
+
+        The place is the number of iterations where none does. Powers of two are looked at, on
+        small problems ``EVERY`` in an octave up to twice ``known`` and up to twice the first that
+        reaches, and then ever more between that and the one before, until these are neighbors.
+        """
+        level, target = self.wish.level, float(self.wish.target or 0)
+        find = scores.reached_at if self._exact else scores.solved_at  # a dip may be an error
+        dense = scores.looks(min(2 * known, most), EVERY) if self._small else []
+        ks: list[int] = []
+        b2: dict[str, np.ndarray] = {}
+        new = sorted({*scores.looks(most, 1), *dense})
+        while new:
+            more = self._bias(path, read, new)
+            order = np.argsort(ks + new)
+            b2 = {n: np.concatenate([b2[n], more[n]] if ks else [more[n]])[order] for n in more}
+            ks, is_first = sorted(ks + new), not ks
+            at = find(b2[level], target)
+            if (first := at.min()) == len(ks):
+                break
+            begin, end = [0, *ks][first], ks[first]
+            octave = scores.looks(min(2 * end, most), EVERY) if is_first and self._small else []
+            between = range(begin + 1, end, -(-(end - begin) // PARTS))
+            new = sorted({*octave} - {*ks}) or [*between]
+        return ks, b2, at
 
     def _best_setting(self, lattices: Sequence[Lattice], read: str | int, how: str) -> Candidate:
         """Return the setting with the least score for a read-out, noting how it was scored."""
@@ -480,14 +558,22 @@ class Search:
         if self.wish.target is not None:
             if not paid[str(self.wish.price)]:
                 raise ConcordError(f"an iteration costs no {self.wish.price}")
-            return LONGEST if self.network.is_lossless else LONGEST_LOSSY
+            by_powers = self.network.is_lossless and not self._knows_errors
+            return LONGEST if by_powers else LONGEST_STEPS
         if not any(paid[name] for name in self.wish.budget):
             raise ConcordError(f"an iteration costs no {' or '.join(self.wish.budget)}")
         return prices.count_iterations(self.wish.budget, paid, 10**9)
 
-    def _law(self, samplers: Sequence[Sampler], own_law: bool) -> Any:
+    def _has_constant_errors(self, price: Mapping[str, float]) -> bool:
+        """Return whether errors of mini-batches are those at the fit, as if agents were there."""
+        exact = self._knows_errors and self._iterations(price, "agents") <= LONGEST_STEPS
+        return self._batches is not None and not exact
+
+    def _law(self, samplers: Sequence[Sampler], own_law: bool, price: Mapping[str, float]) -> Any:
         """Return the laws of samplers: exact or linearized if ``own_law``, else surrogates."""
-        network, positions, errors = self.network, self.positions, self._errors
+        network, positions = self.network, self.positions
+        constant = self._batch_errors if self._has_constant_errors(price) else None
+        errors: Any = None if self._batches is None else (self._batches, constant)
         if errors is not None and not self._small:
             raise NoLaw(
                 f"mini-batches are predicted for up to {SMALL} entries of the positions; sample it"

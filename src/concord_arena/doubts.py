@@ -6,6 +6,7 @@ from concord.contracts import dtype_of
 from concord.errors import ConcordError
 from concord.laws.exact import Moments
 from concord.minibatches import Batches
+from concord.networks.network import Network
 from concord.problem import Problem, Quadratic, WithMiniBatches
 from concord.problems.gaussian_fit import (
     POINTS,
@@ -32,11 +33,12 @@ def estimate_by_weights(problem: Problem, fit: Fit) -> tuple[np.ndarray, np.ndar
     return fit.mean + center, weights @ (rays - center) ** 2
 
 
-def batch_errors(problem: Problem, fit: Fit, size: int) -> np.ndarray:
+def batch_errors(problem: Problem, mean: np.ndarray, cov: np.ndarray, size: int) -> np.ndarray:
     """Return the covariances of the errors of mini-batch gradients, (agents, dim, dim).
 
     A mini-batch has ``size`` points that an agent draws independently from its own. Covariances are
-    averaged over the fit ``found``.
+    averaged over normal laws of the agents, of moments (dim,) and (dim, dim), or (agents, dim) and
+    (agents, dim, dim).
 
     Raises
     ------
@@ -50,8 +52,8 @@ def batch_errors(problem: Problem, fit: Fit, size: int) -> np.ndarray:
     Batches(batch_size=size).check_points(problem.counts)
     z = normal_points(POINTS, problem.dim)
     counts, shape = problem.counts, (len(z), problem.agents, problem.dim)
-    x = np.repeat((fit.mean + z @ np.linalg.cholesky(fit.cov).T)[:, None], shape[1], axis=1)
-    x = x.astype(dtype_of(problem))
+    x = mean + np.matvec(np.linalg.cholesky(cov), z[:, None])
+    x = np.broadcast_to(x, shape).astype(dtype_of(problem))
     mean, square = np.zeros(shape), np.zeros((*shape[1:], problem.dim))
     for row in range(counts.max()):
         rows = np.broadcast_to(np.minimum(row, counts - 1)[:, None], (*shape[:2], 1))
@@ -61,13 +63,18 @@ def batch_errors(problem: Problem, fit: Fit, size: int) -> np.ndarray:
     return (square - np.einsum("pad,pae->ade", mean, mean) / len(z)) / size
 
 
-def doubts(problem: Problem, fit: Fit, positions: Moments | None = None) -> list[str]:
+def doubts(
+    problem: Problem,
+    fit: Fit,
+    positions: Moments | None = None,
+    network: Network | None = None,
+) -> list[str]:
     """Return sentences that say why a Gaussian fit, and predictions by it, may be wrong.
 
     They tell that the fit did not converge, the variances differ from those of
     ``estimate_by_weights``, another mode was found from one of eight other starts, a Hessian is not
-    positive definite, or agents start far away. The list is empty where no reason is found.
-    positions: mean and covariance of an agent's start.
+    positive definite, agents start far away, or one lies on the network. The list is empty where no
+    reason is found. positions: mean and covariance of an agent's start.
     """
     if isinstance(problem, Quadratic):
         return []
@@ -87,6 +94,10 @@ def doubts(problem: Problem, fit: Fit, positions: Moments | None = None) -> list
     least = np.linalg.eigvalsh(fit.hessians)[:, 0]
     if (least < -1e-9 * np.abs(fit.hessians).max()).any():
         reasons.append(f"the Hessian of agent {int(np.argmin(least))} is not positive definite")
+    if network is not None and network.conditions.byzantine is not None:
+        reasons.append(
+            "an agent lies and draws others away from the posterior, where gradients were fitted"
+        )
     if positions is not None:
         center, spread = positions
         variance = np.square(spread) if np.ndim(spread) == 0 else np.diag(spread)

@@ -200,7 +200,8 @@ def recommend(
         with a clock. Of several all hold.
     target, price
         In place of a budget: the b2 to be reached at the least price, such as ``target=0.01,
-        price="gradients"``.
+        price="gradients"``. It is that of the first iteration with at most this b2; how exactly,
+        docs/recommend.md tells.
     level
         Whose score that is: the ``worst`` agent's, or that of the network ``average``.
     by
@@ -276,7 +277,7 @@ def recommend(
     # Threads cost more than they bring for matrices of this size.
     with threadpool_limits(1), np.errstate(all="ignore"):
         posterior_fit = fit(problem, np.asarray(positions[0], dtype=float))
-        trust = doubts(problem, posterior_fit, positions)
+        trust = doubts(problem, posterior_fit, positions, agents)
         masks = partial(streams.generator, master, "network", "recommend")
         search = Search(problem, agents, positions, posterior_fit, wish, masks)
         trials = Trials(search, chains, master, start, memory)
@@ -295,7 +296,7 @@ def recommend(
         best = rows[0]
         if best.score >= UNSOLVED:
             raise ConcordError(
-                f"target: no sampler stays below {wish.target:g} within {best.iterations:,} "
+                f"target: no sampler reaches {wish.target:g} within {best.iterations:,} "
                 f"iterations; {best.entry.name} ends at {best.b2[level]:.2g}; give a larger "
                 "target, or a budget"
             )
@@ -304,6 +305,7 @@ def recommend(
             "iterations": best.iterations, "seed": master, "initial": start,
             **nondefault_options(best, wish),
         }  # fmt: skip
+        trust += search.doubt_batch_errors(best)
         if best.how == "screened":
             trust.append("what is recommended is screened by smaller systems: its law is too large")
         verified = trials._replace(chains=CHAINS).verify(rows[:VERIFIED]) if verify else None
@@ -356,10 +358,7 @@ def _search_entries(
 
 def _refine_leaders(search: Search, rows: list[Candidate]) -> list[Candidate]:
     """Replace the leading rows, where they are exact, by the best settings near theirs."""
-    refined = [
-        search.refine(row) if row.how == "exact" and search.wish.target is None else row
-        for row in rows[:LEADING]
-    ]
+    refined = [search.refine(row) if row.how == "exact" else row for row in rows[:LEADING]]
     return sorted([*refined, *rows[LEADING:]], key=lambda row: row.score)
 
 

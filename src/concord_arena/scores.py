@@ -181,6 +181,12 @@ def solved_at(b2: np.ndarray, target: float) -> np.ndarray:
     return np.where(above.any(axis=0), len(b2) - np.argmax(above[::-1], axis=0), 0)
 
 
+def reached_at(b2: np.ndarray, target: float) -> np.ndarray:
+    """Return the first index of the first axis at which b² is at most the target, or its length."""
+    reached = b2 <= target
+    return np.where(reached.any(axis=0), reached.argmax(axis=0), len(b2))
+
+
 def ends(values: Levels) -> Levels:
     """Return the last values along the first axis, by level."""
     return {level: of[-1] for level, of in values.items()}

@@ -19,7 +19,7 @@ import numpy as np
 
 from concord.errors import ConcordError, nearest
 from concord.laws import exact
-from concord.laws.law import compose_cycle
+from concord.laws.law import compose_cycle, radius_over_losses
 from concord.laws.read_off import NoLaw, StepReader
 from concord.networks.network import Network
 from concord.options import build, plain
@@ -28,6 +28,7 @@ from concord.sampler import Sampler
 from concord_studies.runs.keys import Arena
 
 SETTINGS = 36
+CONSERVED = 1e-4  # by so much rounding may take a radius beyond 1 where something is conserved
 FACTOR, COARSE = 2**0.5, 2.0
 FIRST = 24  # of what aims at a target: so many settings, and octaves
 WIDER, MORE = 3, 12  # how often a search goes on beyond its end, and by how many settings
@@ -60,19 +61,27 @@ def read_value(sampler: Sampler, tune: str, where: str) -> float:
     return float(value)
 
 
+def leave_out_conditions(network: Network) -> Network:
+    """Return a network's graph alone, on which nothing happens."""
+    return Network(network.graph, order=network.order)
+
+
 def find_limit(sampler: Sampler, tune: str, problem: Problem, network: Network) -> float:
-    """Return the largest stable value of an option on a perfect network; infinity if not known.
+    """Return the largest stable value of an option on a network; infinity if not known.
 
-    For a sampler with random choices the limit is that of its mean step.
+    Where vectors may be lost second moments settle below it. For a sampler with random choices the
+    limit is that of its mean step.
     """
-    bare = Network(network.graph, order=network.order)  # what happens on it left out
 
-    def matrix_for(step: float) -> np.ndarray:
-        """Return the matrix of the mean step with a value of the option."""
-        return _mean_matrix(vary(sampler, {tune: step}, tune), problem, bare)
+    def is_stable(step: float) -> bool:
+        """Return whether the law settles with a value of the option."""
+        one = vary(sampler, {tune: step}, tune)
+        if network.delivers_all:
+            return exact.spectral_radius(_mean_matrix(one, problem, network)) < 1
+        return radius_over_losses(one, problem, network) < 1 + CONSERVED
 
     try:
-        return exact.stable_limit(matrix_for, read_value(sampler, tune, tune), 1e-3)
+        return exact.find_largest(is_stable, read_value(sampler, tune, tune), 1e-3)
     except NoLaw:
         return np.inf
 
@@ -109,7 +118,7 @@ def group_settings(
         raise ConcordError(
             f"{where}.second: {len(arena.second)} options; tune one besides the first"
         )
-    tune = arena.tune
+    tune, bare = arena.tune, leave_out_conditions(network)
     begin = read_value(sampler, tune, where)
     groups, limits = [], []
     name, values = next(iter(arena.second.items()), (None, (None,)))
@@ -120,7 +129,7 @@ def group_settings(
     for value in values:
         second = {} if name is None else {name: value}
         one = vary(sampler, second, f"{where}.second")
-        limit = find_limit(one, tune, problem, network)
+        limit = find_limit(one, tune, problem, bare)
         limits.append(limit)
         if arena.share is not None:
             steps = [arena.share * (limit if np.isfinite(limit) else begin)]

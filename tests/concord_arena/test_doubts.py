@@ -19,3 +19,16 @@ def test_posteriors_that_no_gaussian_fits_are_doubted():
     assert any("second mode" in said for said in doubts(two, fit(two, start=1.0)))
     heavy = concord.Problem(lambda x: 2 * x / (1 + x**2), agents=1, dim=1)  # Student's t, 3 degrees
     assert any("far from Gaussian" in said for said in doubts(heavy, fit(heavy)))
+
+
+def test_lies_are_doubted_where_gradients_are_not_linear():
+    lying = concord.network("complete", 2, byzantine={"kind": "sign", "agents": [1]})
+    skewed = concord.Problem(lambda x: np.exp(x) * 5 - 5, agents=2, dim=1)
+    linear = concord.problems.quadratic(H=[[[1.0]], [[1.0]]], b=[[0.0], [0.0]])
+
+    def says_so(problem, network):
+        return any("lies" in why for why in doubts(problem, fit(problem), network=network))
+
+    honest = concord.network("complete", 2)
+    cases = (skewed, lying), (skewed, honest), (linear, lying)
+    assert [says_so(*case) for case in cases] == [True, False, False]

@@ -28,8 +28,9 @@ the W2 of its moments a lower bound.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, NamedTuple
 
@@ -39,6 +40,8 @@ from concord.laws.exact import Affine, LossEffect, Moments, Update
 
 # First and second moments of b in iteration k, shapes (agents + edges,) and the square of it.
 Chances = Callable[[int], tuple[np.ndarray, np.ndarray]]
+
+POWERS = 500  # of a map, by which its spectral radius is found where ARPACK does not converge
 
 
 class Losses(NamedTuple):
@@ -102,6 +105,38 @@ class Move:
         cov = cov + 2 * mean_spread @ image + self.spread @ both @ self.spread.swapaxes(-1, -2)
         # Rounding that is not symmetric would grow.
         return mean + np.matvec(mean_spread, center), (cov + cov.swapaxes(-1, -2)) / 2
+
+
+def second_moment_radius(moves: Sequence[Move]) -> float:
+    """Return the spectral radius of the linear map of second moments over some moves in turn.
+
+    Below 1 mean and covariance settle. Where something is conserved it is at least 1.
+    """
+    from scipy.sparse.linalg import ArpackError, LinearOperator, eigs  # of few laws
+
+    size = moves[0].change.shape[-1]
+    linear = [
+        replace(move, offset=np.zeros_like(move.offset), noise=np.zeros_like(move.noise))
+        for move in moves
+    ]
+
+    def advance(second: np.ndarray) -> np.ndarray:
+        """Return second moments after the moves, both (size * size,)."""
+        mean, cov = np.zeros(size), second.reshape(size, size)
+        for move in linear:
+            mean, cov = move.apply(mean, cov)
+        return cov.ravel()
+
+    first = np.eye(size).ravel()
+    if size < 2:
+        return float(advance(first)[0])
+    given = LinearOperator((size**2, size**2), matvec=advance, dtype=float)
+    with suppress(ArpackError):
+        values = eigs(given, 1, v0=first, tol=1e-6, maxiter=100, return_eigenvectors=False)
+        return float(np.abs(values[0]))
+    for _ in range(POWERS):
+        first = advance(first / np.abs(first).max())
+    return float(np.abs(first).max())
 
 
 def build_moves(

@@ -477,11 +477,11 @@ def stable_limit(
     within ``relative`` of where the spectral radius reaches 1; nan if a millionth of the value is
     not stable, inf if a million times is.
     """
+    return find_largest(lambda step: spectral_radius(matrix_for(step)) < 1, value, relative)
 
-    def is_stable(step: float) -> bool:
-        """Return whether the update of a step size has a spectral radius below 1."""
-        return spectral_radius(matrix_for(step)) < 1
 
+def find_largest(is_stable: Callable[[float], bool], value: float, relative: float) -> float:
+    """Return the largest stable step, as ``stable_limit``, of a function that says which are."""
     high = value
     while is_stable(high):
         high *= 4

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from concord.laws import exact, paths
-from concord.laws.arrivals import Losses, build_moves
+from concord.laws.arrivals import Losses, build_moves, second_moment_radius
 from concord.laws.exact import Moments
 from concord.laws.iterations import ALWAYS, Cycle, find_cycle, join_cycles
 from concord.laws.read_off import NoLaw, StepReader
@@ -132,13 +132,42 @@ def batch_noise(run: Any) -> paths.GradientNoise | None:
     (agents, dim, dim); None for full gradients. Raises ``NoLaw`` where the problem does not state
     it.
     """
-    batches, problem = run.batches, run.problem
-    if batches.batch_size is None:
-        return None
+    return None if run.batches.batch_size is None else noise_of(run.problem, run.batches)
+
+
+def noise_of(problem: Any, batches: Batches) -> paths.GradientNoise:
+    """Return the function of ``batch_noise`` for a problem and options of mini-batches."""
     if not hasattr(problem, "batch_noise_covariance"):
         raise NoLaw(f"{type(problem).__name__} states no covariance of mini-batches; sample it")
     batches.check_points(problem.counts)
     return lambda mean, cov: problem.batch_noise_covariance(mean, cov, batches)
+
+
+def _noise_of_versions(
+    noise: paths.GradientNoise, versions: int, agents: int, dim: int
+) -> paths.GradientNoise:
+    """Return a function of moments as ``noise``, with versions on a first axis of all arrays.
+
+    Gradients are affine in the positions, so the covariances of their errors are affine in first
+    and second moments: for several versions their coefficients are found by unit vectors.
+    """
+    if versions == 1:
+        return lambda mean, cov: noise(mean[0], cov[0])[None]
+    point, flat, units = np.zeros((agents, dim)), np.zeros((agents, dim, dim)), np.eye(dim)
+    at_zero = noise(point, flat)
+    pairs = [(noise(point, flat + (a[:, None] * b + b[:, None] * a) / 2) - at_zero)
+             for a in units for b in units]  # fmt: skip
+    single = [noise(point + a, flat) - at_zero - pairs[i * (dim + 1)] for i, a in enumerate(units)]
+    parts = np.stack([at_zero, *single, *pairs], axis=1).reshape(agents, -1, dim * dim)
+
+    def of_versions(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+        """Return the covariances of errors, (versions, agents, dim, dim)."""
+        second = cov + mean[..., :, None] * mean[..., None, :]
+        ones = np.ones((*mean.shape[:-1], 1))
+        moments = np.concatenate([ones, mean, second.reshape(*mean.shape[:-1], -1)], axis=-1)
+        return (moments[..., None, :] @ parts).reshape(cov.shape)
+
+    return of_versions
 
 
 def laws_of_versions(
@@ -148,15 +177,16 @@ def laws_of_versions(
     positions: Moments | None,
     mix: np.ndarray | None = None,
     most: float = SETTINGS_LIMIT,
-    errors: tuple[Batches, np.ndarray] | None = None,
+    errors: tuple[Batches, np.ndarray | None] | None = None,
 ) -> paths.Path:
     """Return the laws along the iterations of versions, a sampler's settings each on its problem.
 
     problems: all of one size. positions: the moments of an agent's initial position; None: unknown.
     mix: matrix (agents, agents) by which the answers are computed from the positions; None: the
     answers are the positions. most: the largest number of entries agents * dim. errors: options of
-    mini-batches, and the covariance of each agent's errors, (agents, dim, dim), taken as constant;
-    None: full gradients. Raises ``NoLaw`` where there are no laws.
+    mini-batches, and the covariance of each agent's errors, (agents, dim, dim), taken as constant
+    (None: that which its law has in each iteration, of the first problem); None: full gradients.
+    Raises ``NoLaw`` where there are no laws.
     """
     agents, dim = problems[0].agents, problems[0].dim
     positions = _require_moments(positions)
@@ -180,10 +210,13 @@ def laws_of_versions(
         powers = exact.stack_versions(firsts)
         return paths.RandomPath(lambda k: powers, start, agents, dim, mix, (0, 1), powers)
     updates = [reader.update() for reader in readers]
-    if errors is not None:
-        updates = [add_gradient_errors(update, errors[1]) for update in updates]
+    constant, noise = None if errors is None else errors[1], None
+    if constant is not None:
+        updates = [add_gradient_errors(update, constant) for update in updates]
+    elif batches is not None:
+        noise = noise_of(problems[0], batches)
     starts = [exact.initial_moments(agents, dim, positions, update.start) for update in updates]
-    return laws_of_updates(updates, starts, network, dim, mix)
+    return laws_of_updates(updates, starts, network, dim, mix, noise=noise)
 
 
 def laws_of_updates(
@@ -200,19 +233,19 @@ def laws_of_updates(
     On a network where vectors may be lost they are averaged over the losses.
 
     starts: moments of each version's state at iteration 0. mix: as in ``laws_of_versions``. cycle:
-    when steps repeat; None: it is determined here. noise: as ``batch_noise`` returns it, of one
-    version. Raises ``NoLaw`` where arrivals are not drawn anew in each iteration, depend on the
-    vectors, or are too many.
+    when steps repeat; None: it is determined here. noise: as ``batch_noise`` returns it. Raises
+    ``NoLaw`` where arrivals are not drawn anew in each iteration, depend on the vectors, or are too
+    many.
     """
-    agents = network.agents
+    agents, cycle = network.agents, cycle or find_joint_cycle(updates)
     if network.delivers_all and noise is None:
         args = paths.stack_updates(updates), exact.stack_versions(starts), agents, dim, mix
-        return paths.DeterministicPath(*args, cycle or find_joint_cycle(updates))
+        return paths.DeterministicPath(*args, cycle)
     steps: list[Any] = [update.at for update in updates]
     if not network.delivers_all:
         losses = _losses_on(network, dim)
         size = len(starts[0][0])
-        cycle = join_cycles([find_joint_cycle(updates), find_cycle(losses.chances)])
+        cycle = join_cycles([cycle, find_cycle(losses.chances)])
         moves = [build_moves(update, losses, size, agents, dim) for update in updates]
         steps = [move_at for move_at, *_ in moves]
         starts = [
@@ -220,11 +253,16 @@ def laws_of_updates(
             for (mean, cov), (_, place, shift) in zip(starts, moves, strict=True)
         ]
 
+    errors = None if noise is None else _noise_of_versions(noise, len(steps), agents, dim)
+
     def step_at(k: int) -> Any:
-        """Return the step of iteration k of all versions, or of the one with mini-batches."""
-        if noise is not None:
-            return paths.NoisyStep(steps[0](k), noise, agents, dim)
-        return exact.stack_versions([at(k) for at in steps])
+        """Return the step of iteration k of all versions."""
+        each = [at(k) for at in steps]
+        step = exact.stack_versions(each)
+        if errors is None:
+            return step
+        gain = np.stack([one.gradient_gain for one in each])
+        return paths.NoisyStep(step, gain, errors, agents, dim)
 
     return paths.RandomPath(step_at, exact.stack_versions(starts), agents, dim, mix, cycle)
 
@@ -235,6 +273,22 @@ def find_joint_cycle(updates: Sequence[exact.Update]) -> Cycle | None:
     None where that is not known, or never.
     """
     return join_cycles(update.find_cycle() for update in updates)
+
+
+def radius_over_losses(sampler: Any, problem: Any, network: Network) -> float:
+    """Return the spectral radius of a sampler's second moments on a network with losses.
+
+    It is that of one cycle of iterations (``arrivals.second_moment_radius``). Raises ``NoLaw``
+    where iterations are not known to repeat, or ``laws_of_updates`` does.
+    """
+    update, losses = update_of(sampler, problem, network), _losses_on(network, problem.dim)
+    cycle = join_cycles([update.find_cycle(), find_cycle(losses.chances)])
+    if cycle is None or update.start is None:
+        raise NoLaw("its iterations do not repeat here")
+    size = len(update.start.offset)
+    move_at = build_moves(update, losses, size, problem.agents, problem.dim)[0]
+    begin, period = cycle
+    return second_moment_radius([move_at(k) for k in range(begin, begin + period)])
 
 
 def _losses_on(network: Network, dim: int) -> Losses:

@@ -29,9 +29,10 @@ from concord.progress import progress
 FOREVER = 2**26
 # Powers of a run's update are taken where so many iterations lie between two that are recorded.
 LEAP = 20_000
+KEPT = 16  # moments of random steps, which no power leads to
 LONGEST_SUM = 1 << 17  # iterations of random steps over which positions are summed up
 
-# E[xi_i xi_i^T], (agents, dim, dim), as a function of the agents' means and covariances.
+# E[xi_i xi_i^T], (..., agents, dim, dim), as a function of the agents' means and covariances.
 GradientNoise = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -66,6 +67,7 @@ class Path:
         self._step_cache: dict[int, Any] = {}
         self._cycle_starts: list[Moments] = []  # where the first cycle begins
         self._powers = powers
+        self._kept: dict[int, Moments] = {}  # by iteration
         self._sums: dict[int, Moments | None] = {}  # of positions, by the run's length
         self._summing: list[DeterministicPath] = []  # the path of the state with a running sum
 
@@ -88,7 +90,7 @@ class Path:
         other = copy(self)
         other._step_at, other._cycle = lambda k: self._step(begin + k), (0, period)
         other._step_cache, other._cycle_starts = {}, []
-        other._sums, other._summing = {}, []
+        other._kept, other._sums, other._summing = {}, {}, []
         return other
 
     def marginals_at(self, iterations: Sequence[int]) -> Marginals:
@@ -265,6 +267,25 @@ class RandomPath(Path):
     choose at random.
     """
 
+    def _advance(
+        self,
+        moments: Moments,
+        first: int,
+        end: int,
+        done: Callable[[int], object] = lambda n: None,
+    ) -> Moments:
+        """Return the state's moments at iteration ``end``, given those at ``first``.
+
+        The last ``KEPT`` moments are kept for who asks for iterations between them again.
+        """
+        before = max((k for k in self._kept if first < k <= end), default=None)
+        if before is not None:
+            moments, first = self._kept[before], before
+        self._kept[end] = moments = super()._advance(moments, first, end, done)
+        if len(self._kept) > KEPT:
+            del self._kept[next(iter(self._kept))]
+        return moments
+
     def _sum_moments(self, moments: Moments, first: int, end: int) -> Moments | None:
         """Return the moments of the sum of the positions over iterations (first, end].
 
@@ -290,28 +311,37 @@ class RandomPath(Path):
 
 
 class NoisyStep(NamedTuple):
-    """The step of one version with mini-batch gradients.
+    """The step of versions with mini-batch gradients.
 
     Errors xi of the gradients have mean zero given the state, so they are uncorrelated with it and
     add G E[xi xi^T] G^T to the covariance: mean and covariance are exact, but the law is no longer
     Gaussian, and the W2 formula of its moments is a lower bound. Agents draw independently.
 
-    step: the update, or the move on a network with losses, without errors.
+    step: the updates, or the moves on a network with losses, without errors.
+    gain: G of every version, (versions, rows, agents * dim).
     errors: E[xi xi^T] as a function of the agents' moments.
     """
 
     step: Affine | Move
+    gain: np.ndarray
     errors: GradientNoise
     agents: int
     dim: int
 
+    @property
+    def lead(self) -> np.ndarray:
+        """The matrix by which the mean moves: errors have mean zero given the state."""
+        return self.step.matrix if isinstance(self.step, Affine) else self.step.lead
+
     def apply(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
-        """Return the state's moments after the step, (1, T) and (1, T, T)."""
-        marginals = exact.marginals(mean[0], cov[0], self.agents, self.dim)
-        errors, step = exact.block_diagonal(self.errors(marginals.mean, marginals.cov)), self.step
-        gain: Any = step.gradient_gain
-        noisy: Any = replace(step, noise=step.noise + gain @ errors @ gain.T)
-        moments: Moments = exact.stack_versions([noisy]).apply(mean, cov)
+        """Return the state's moments after the step, (versions, T) and (versions, T, T)."""
+        blocks, size, each = (self.agents, self.dim), self.agents * self.dim, np.arange(self.agents)
+        own = cov[:, :size, :size].reshape(-1, *blocks, *blocks)[:, each, :, each].swapaxes(0, 1)
+        errors = self.errors(mean[:, :size].reshape(-1, *blocks), own)
+        of_agents = self.gain.reshape(*self.gain.shape[:2], *blocks).swapaxes(1, 2)
+        spread = (of_agents @ errors).swapaxes(1, 2).reshape(self.gain.shape)
+        noise = self.step.noise + spread @ self.gain.swapaxes(-1, -2)
+        moments: Moments = replace(self.step, noise=noise).apply(mean, cov)
         return moments
 
 

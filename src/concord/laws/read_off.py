@@ -432,6 +432,8 @@ class StepReader:
         kicks, gain = normals[:, :size], None
         if self._batches:
             gain = np.ascontiguousarray(errors[:, :size])
+            if not gain.shape[-1]:  # a step without a gradient
+                gain = np.zeros((*gain.shape[:-1], self._size))
         noise = kicks @ kicks.swapaxes(1, 2)
         choices = Choices(probability, lead, offsets[:, :size], noise, gain)
         update = Affine(lead[0], offsets[0, :size], noise[0], None if gain is None else gain[0])

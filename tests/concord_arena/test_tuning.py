@@ -1,0 +1,55 @@
+"""The largest stable value of an option, on networks where something happens."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import concord
+from concord.arguments import ChosenSampler
+from concord_arena import recommend
+from concord_arena.tuning import find_limit, leave_out_conditions
+
+ONE_WAY = {"kind": "bernoulli", "rate": 0.3, "direction": "one_way"}
+CONDITIONS = {
+    "losses": {"loss": {"kind": "bernoulli", "rate": 0.2, "direction": "link"}},
+    "memory": {"loss": ONE_WAY, "on_loss": "reuse_last"},
+    "noise": {"loss": ONE_WAY, "on_loss": "sender_keeps", "noise": 0.1},
+    "sleep": {"awake": 0.5},
+    "turns": {"schedule": {"kind": "matchings"}},
+    "lies": {"byzantine": {"kind": "sign", "agents": [1]}},
+}
+SAMPLERS = {"de_sgld": {}, "diging_sgld": {}, "de_sghmc": {"friction": 1.0}}
+
+
+@pytest.mark.parametrize("conditions", CONDITIONS)
+@pytest.mark.parametrize("kind", SAMPLERS)
+def test_laws_settle_just_below_it_and_diverge_just_above(kind, conditions):
+    problem = concord.problems.gaussian(agents=5, dim=2, condition=30.0, heterogeneity=1.0)
+    network = concord.network("ring", 5, **CONDITIONS[conditions])
+    options = SAMPLERS[kind]
+    sampler = ChosenSampler.parse({"kind": kind, "step_size": 0.01, **options}, "it").params
+    limit = find_limit(sampler, "step_size", problem, network)
+    growth = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", concord.DivergenceWarning)
+        for share in (0.99, 1.01):
+            given = {"iterations": 2000, "record": {"at": [1000, 2000]}, **options}
+            law = concord.law(kind, problem, network, step_size=share * limit, **given)
+            early, late = np.abs(law.cov).max(axis=(1, 2, 3))
+            growth.append(late / early)
+    below, above = growth
+    assert below < 2.5  # sums that losses move by chance grow as a random walk, at any step
+    assert above > 100
+    if conditions != "lies":  # where less arrives agents hold each other back less
+        assert limit > 1.05 * find_limit(
+            sampler, "step_size", problem, leave_out_conditions(network)
+        )
+
+
+def test_the_answer_states_the_largest_stable_step_with_losses():
+    problem = concord.problems.gaussian(agents=5, dim=2, condition=30.0, heterogeneity=1.0)
+    network = concord.network("ring", 5, **CONDITIONS["losses"])
+    answer = recommend(problem, network, budget={"gradients": 20}, samplers=["de_sgld"])
+    sampler = ChosenSampler.parse({"kind": "de_sgld", "step_size": 0.01}, "it").params
+    assert answer.table["stable"][0] == find_limit(sampler, "step_size", problem, network)
