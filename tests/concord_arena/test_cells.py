@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import by_hand
-import wrong
+import wrong_samplers as wrong
 from concord.errors import ConcordError
 from concord.laws.intervals import mean_interval
 from concord.laws.law import laws_of_versions

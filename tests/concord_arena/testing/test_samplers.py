@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import wrong
+import wrong_samplers as wrong
 from concord import kinds
 from concord.errors import ConcordError
 from concord_arena.testing import CHECKS, Broken, Inapplicable

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from concord.laws.wasserstein import w2
 from concord_studies.datasets.tables import load_table
-from once import shared
+from shared_folders import shared
 
 COMPLETE, RING = "topology=complete", "topology=ring"
 
