@@ -117,7 +117,7 @@ def test_a_second_option_may_have_a_smaller_largest_stable_step():
 
 def test_beyond_64_agents_the_spectrum_chooses_and_the_first_row_is_exact():
     problem = gaussian(72, curvature_heterogeneity=0.5)
-    given = {"budget": {"gradients": 50}, "samplers": [*FEW, "d_admms", "gossip_ula"]}
+    given = {"budget": {"gradients": 50}, "samplers": [*FEW, "admm", "gossip_ula"]}
     answer = recommend(problem, "ring", **given)
     assert set(answer.table["law"].dropna()) == {"exact", "screened"}
     row = answer.table.iloc[0]
@@ -195,7 +195,7 @@ def regression(size=40, make=concord.problems.linear_regression):
 def test_mini_batches_are_predicted_by_their_errors_at_the_fit():
     """As by the exact law, where errors follow agents: on Gaussian problems they hardly differ."""
     problem = regression()
-    given = {"budget": {"gradients": 800}, "samplers": [*FEW, "d_admms"]}
+    given = {"budget": {"gradients": 800}, "samplers": [*FEW, "admm"]}
     answer = recommend(problem, "ring", **given, batch_size=2)
     assert (answer.table["law"].dropna() == "approximate").all()
     assert "full" in answer.table.set_index("sampler")["why"]["D-ADMMS"]
