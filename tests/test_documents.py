@@ -3,14 +3,12 @@
 import re
 import shlex
 import tomllib
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from concord_cli.__main__ import COMMANDS, FIRST, main
 from concord_studies.claims.claim import rules
-from concord_studies.configuration.project import load_studies
 
 ROOT = Path(__file__).parents[1]
 MARKDOWN = [
@@ -97,31 +95,6 @@ def test_a_job_can_be_repeated_by_hand(tmp_path, monkeypatch):
     line = line.replace("-o alone", f"--scale smoke -o {tmp_path}")
     assert main(shlex.split(line)[1:]) == 0
     assert {p.name for p in tmp_path.iterdir()} >= {"runs.yaml", "draws.nc", "metrics.csv"}
-
-
-def test_the_page_of_the_ledger_counts_claims_that_need_data():
-    kinds = {"magic": "MAGIC", "a9a": "a9a"}
-    studies = load_studies(ROOT / "config", checked=True)[1]
-    text = (ROOT / "docs" / "ledger.md").read_text()
-    for key in ("bhar2023", "parayil2020"):
-        needs: dict[tuple[str, str], set[str]] = {}
-        for (name, _, reading), case in studies[key].cases.items():
-            need = needs.setdefault((name, reading), set())
-            for quantity, runs in case.reads:
-                for problem in {run.document["problem"]["name"] for run in runs}:
-                    need |= {kinds[problem]} if problem in kinds else set()
-                    need |= {"PyTorch", "MNIST"} if problem == "mnist" else set()
-                    need |= {"SVHN"} if "svhn" in quantity.metric else set()
-        for reading in {reading for _, reading in needs} - {"published_57"}:
-            wanted = Counter(
-                frozenset(need) for (_, of), need in needs.items() if need and of == reading
-            )
-            rows = re.findall(rf"\| `{key}` \| (\d+) \| ([^|]*) \|", text)
-            words = ("MAGIC", "a9a", "PyTorch", "MNIST", "SVHN")
-            assert wanted == {
-                frozenset(word for word in words if word in what): int(count)
-                for count, what in rows
-            }
 
 
 def test_the_page_of_the_ledger_shows_every_rule():

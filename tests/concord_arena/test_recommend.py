@@ -15,8 +15,10 @@ import concord_arena
 from concord import kinds
 from concord.errors import ConcordError, DivergenceWarning
 from concord.laws.wasserstein import bias2
+from concord_arena.entries import ARENA
 from concord_arena.trials import Trials
 from concord_cli.__main__ import main
+from concord_studies.io import load_yaml
 
 ROOT = Path(__file__).parents[2]
 FEW = ["de_sgld", "extra_sgld"]
@@ -210,6 +212,14 @@ def test_mini_batches_are_predicted_by_their_errors_at_the_fit():
     assert full < 0.8 * exact  # errors count, at least in this one's
 
 
+def test_entries_of_the_arena_are_called_what_their_samplers_are():
+    """But for another setting, whose name goes on: ``de_sgld_paper``."""
+    for experiment in load_yaml(ARENA / "study.yaml")["experiments"].values():
+        for name, entry in experiment["sweep"]["entry"].items():
+            kind = entry["sampler"]["kind"]
+            assert name == kind or name.startswith(f"{kind}_"), name
+
+
 def test_every_sampler_has_a_score_or_a_reason(problem):
     """Those that the arena has no entry of, too; of one agent C-ULA has a law."""
     table = recommend(problem, "ring", budget={"bytes": 900}).table
@@ -323,6 +333,8 @@ def test_an_approximation_that_is_not_finite_is_refused_and_no_divergence():
         ({"budget": {"seconds": 5}}, "costs no seconds"),
         ({"budget": {"bytes": 900}, "samplers": ["fsgld"]}, "no sampler can be recommended"),
         ({"budget": {"bytes": 900}, "samplers": ["de_sgl"]}, "there is no entry 'de_sgl'"),
+        ({"budget": {"bytes": 900}, "samplers": ["d_admms"]}, "did you mean 'admm'"),
+        ({"budget": {"bytes": 900}, "samplers": ["atc_sgld"]}, "did you mean 'local_sgld'"),
         ({"budget": {"bytes": 900}, "samplers": "de_sgld"}, "give a list"),
         ({"budget": {"bytes": 900}, "samplers": ["qlsd"]}, "more than a step has to be chosen"),
         ({"target": 0.1}, "with its price"),
