@@ -36,6 +36,10 @@ def test_the_site_and_the_documents_are_of_this_version():
     assert max(map(Version, stated), default=Version("0")) <= Version(concord.__version__)
 
 
+def test_type_checkers_read_the_types_of_every_package():
+    assert all((path / "py.typed").exists() for path in (ROOT / "src").glob("concord*"))
+
+
 def test_authors_are_written_as_zenodo_has_them():
     author = runpy.run_path(str(ROOT / ".ci" / "metadata.py"))["author"]
     orcid = "https://orcid.org/0000-0002-1825-0097"

@@ -55,7 +55,7 @@ from concord_arena.scores import Levels
 from concord_arena.tuning import SETTINGS, WIDER, Setting, extend, group_settings, refine
 from concord_studies.intervals import mean_over_chains
 from concord_studies.metrics import Row
-from concord_studies.metrics.privacy import sigma
+from concord_studies.metrics.epsilon import sigma
 from concord_studies.runs.run import Run
 
 PER_OCTAVE, PER_OCTAVE_OF_TUNING = 4, 2  # scores that are looked at

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-import wrong
+import wrong_samplers as wrong
 from variants import SAMPLERS
 
 # One run of each is in tests/concord_arena/testing/test_samplers.py.

@@ -112,9 +112,3 @@ def test_a_step_returns_new_arrays_and_the_same_again(sampler, net, batches):
                 np.testing.assert_array_equal(part, copied)
         running.end(k, counted.close_count(running.awake))
     np.testing.assert_array_equal(x0, before)
-
-
-def test_every_sampler_is_looked_at():
-    assert {kinds.find("samplers", kind, "tests") for kind in kinds.built_in("samplers")} == {
-        type(sampler) for sampler, _ in CASES
-    }

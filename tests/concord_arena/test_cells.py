@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import by_hand
-import wrong
+import wrong_samplers as wrong
 from concord.errors import ConcordError
 from concord.laws.intervals import mean_interval
 from concord.laws.law import laws_of_versions
@@ -435,7 +435,7 @@ def test_where_the_search_ends_all_the_same_it_is_told(study):
     ],
 )
 def test_all_hide_for_the_same_epsilon_what_they_send(study, entry, options, tune, releases):
-    from concord_studies.metrics.privacy import epsilon
+    from concord_studies.metrics.epsilon import epsilon
 
     hidden = "network: { privacy: { clip: 3.0, sigma: 1.0 } }"
     _, found = other(

@@ -15,8 +15,10 @@ import concord_arena
 from concord import kinds
 from concord.errors import ConcordError, DivergenceWarning
 from concord.laws.wasserstein import bias2
+from concord_arena.entries import ARENA
 from concord_arena.trials import Trials
 from concord_cli.__main__ import main
+from concord_studies.io import load_yaml
 
 ROOT = Path(__file__).parents[2]
 FEW = ["de_sgld", "extra_sgld"]
@@ -117,7 +119,7 @@ def test_a_second_option_may_have_a_smaller_largest_stable_step():
 
 def test_beyond_64_agents_the_spectrum_chooses_and_the_first_row_is_exact():
     problem = gaussian(72, curvature_heterogeneity=0.5)
-    given = {"budget": {"gradients": 50}, "samplers": [*FEW, "d_admms", "gossip_ula"]}
+    given = {"budget": {"gradients": 50}, "samplers": [*FEW, "admm", "gossip_ula"]}
     answer = recommend(problem, "ring", **given)
     assert set(answer.table["law"].dropna()) == {"exact", "screened"}
     row = answer.table.iloc[0]
@@ -195,7 +197,7 @@ def regression(size=40, make=concord.problems.linear_regression):
 def test_mini_batches_err_as_agents_laws_say():
     """As by the exact law, where errors follow agents."""
     problem = regression()
-    given = {"budget": {"gradients": 80}, "samplers": [*FEW, "d_admms"], "batch_size": 2}
+    given = {"budget": {"gradients": 80}, "samplers": [*FEW, "admm"], "batch_size": 2}
     answer = recommend(problem, "ring", **given)
     assert (answer.table["law"].dropna() == "exact").all()
     assert "full" in answer.table.set_index("sampler")["why"]["D-ADMMS"]
@@ -301,6 +303,14 @@ def test_errors_that_are_taken_as_constant_are_doubted_where_they_are_not(monkey
     doubts = [any("mini-batches" in why for why in answer.trust) for answer in answers]
     assert doubts == [True, True, False]
     assert [answer.table["law"][0] for answer in answers] == ["approximate"] * 2 + ["exact"]
+
+
+def test_entries_of_the_arena_are_called_what_their_samplers_are():
+    """But for another setting, whose name goes on: ``de_sgld_paper``."""
+    for experiment in load_yaml(ARENA / "study.yaml")["experiments"].values():
+        for name, entry in experiment["sweep"]["entry"].items():
+            kind = entry["sampler"]["kind"]
+            assert name == kind or name.startswith(f"{kind}_"), name
 
 
 def test_every_sampler_has_a_score_or_a_reason(problem):
@@ -433,6 +443,8 @@ def test_an_approximation_that_is_not_finite_is_refused_and_no_divergence():
         ({"budget": {"seconds": 5}}, "costs no seconds"),
         ({"budget": {"bytes": 900}, "samplers": ["fsgld"]}, "no sampler can be recommended"),
         ({"budget": {"bytes": 900}, "samplers": ["de_sgl"]}, "there is no entry 'de_sgl'"),
+        ({"budget": {"bytes": 900}, "samplers": ["d_admms"]}, "did you mean 'admm'"),
+        ({"budget": {"bytes": 900}, "samplers": ["atc_sgld"]}, "did you mean 'local_sgld'"),
         ({"budget": {"bytes": 900}, "samplers": "de_sgld"}, "give a list"),
         ({"budget": {"bytes": 900}, "samplers": ["qlsd"]}, "more than a step has to be chosen"),
         ({"target": 0.1}, "with its price"),

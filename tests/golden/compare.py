@@ -1,4 +1,4 @@
-"""Hold draws, laws, metrics and verdicts against recorded ones: CONTRIBUTING.md, "Golden numbers".
+"""Hold draws, laws, metrics and verdicts against recorded ones (docs/development.md).
 
     python tests/golden/compare.py [-k PART]                      the cases of cases.py
     python tests/golden/compare.py FOLDER --scale smoke           results of the workflow

@@ -14,7 +14,7 @@ import pytest
 from smoke_project import RESULTS, Project, timeless
 from test_scenarios import ALL, reduce
 
-import once
+import shared_folders
 
 pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
 
@@ -29,7 +29,7 @@ def start_project(folder: Path) -> Project:
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """What an undisturbed run makes."""
-    folder = once.made(
+    folder = shared_folders.made(
         tmp_path_factory, "undisturbed", lambda folder: start_project(folder).make(*ALL)
     )
     return made(folder)

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from smoke_project import RESULTS, Project
 
-from installed import LADDER, install
+from installed_plugins import LADDER, install
 
 pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
 

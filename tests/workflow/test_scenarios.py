@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from smoke_project import PAPER, RESULTS, STUDY, Project
 
-import once
+import shared_folders
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 
@@ -65,7 +65,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Project:
         reduce(project)
         project.make(*ALL)
 
-    folder = once.made(tmp_path_factory, "one_experiment", make)
+    folder = shared_folders.made(tmp_path_factory, "one_experiment", make)
     project = Project(tmp_path_factory.mktemp("one_experiment") / "project", folder)
     project.original = folder
     return project

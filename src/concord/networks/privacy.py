@@ -4,7 +4,7 @@ An agent sends, in place of x and to all its neighbors alike,
 
 .. math:: x \min\bigl(1, C / \lVert x \rVert\bigr) + \sigma z, \qquad z \sim N(0, I).
 
-``concord_studies.metrics.privacy`` says how private that is. Only vectors that are sent are
+``concord_studies.metrics.epsilon`` says how private that is. Only vectors that are sent are
 private: an agent's draws are not if they are published.
 """
 

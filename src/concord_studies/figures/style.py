@@ -148,12 +148,13 @@ SAMPLERS = {
 # Of the arena, where every sampler stands beside every other.
 ENTRIES = {
     **SAMPLERS,
+    "admm": SAMPLERS["d_admms"],
     "graph_gibbs": (ORANGE, "o"),
     "push_sum_sgld": (BLACK, "^"),
     "d_mala": (MORE[3], "s"),
     "dg_lmc": (MORE[8], "P"),
     "fsgld": (MORE[6], "X"),
-    "atc_sgld": (MORE[4], "D"),
+    "local_sgld_one_step": (MORE[4], "D"),
     "choco_sgld": (MORE[5], "v"),
 }
 PAPERS = "_paper"  # ends the name of an entry with a paper's own settings: hollow markers

@@ -173,8 +173,7 @@ def check_families(
     for number, family in enumerate(families):
         if not kinds.exists("metrics", family):
             raise ConcordError(
-                f"{where}[{number}]: there is no metric {short(family)}; "
-                f"{nearest(family, kinds.names('metrics'))}"
+                f"{where}[{number}]: there is no metric {short(family)}; {_family_remedy(family)}"
             )
         module = kinds.find("metrics", family, where)
         check_network(module, network, f"{where}[{number}]: ")
@@ -186,6 +185,24 @@ def check_families(
                     f"{where}[{number}]: {family} reads {name}, which the run does not record; "
                     f"add {key.get(name, f'probes: [{name}]')} to its record"
                 )
+
+
+# Families by the names that they had before those of their metrics.
+RENAMED = {
+    "chains_distance": "chains_w2",
+    "marginal_distance": "w1_marginal",
+    "posterior_width": "posterior_trace",
+    "privacy": "epsilon",
+}
+
+
+def _family_remedy(word: str) -> str:
+    """Return what to write in place of a word that names no family of metrics."""
+    if word in RENAMED:
+        return f"it is called {RENAMED[word]!r} now"
+    if yielding := families(word):
+        return f"{' or '.join(map(repr, yielding))} computes it: write that"
+    return nearest(word, kinds.names("metrics"))
 
 
 ALWAYS = ("diverged", "diverged_first")

@@ -16,7 +16,7 @@ from concord_studies.configuration.study import Study
 from concord_studies.datasets import fetch
 from concord_studies.metrics import stationary
 from concord_studies.runs import measure, sample
-from once import alone
+from shared_folders import alone
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"
 

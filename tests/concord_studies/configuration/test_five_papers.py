@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from concord.laws.wasserstein import w2
 from concord_studies.datasets.tables import load_table
-from once import shared
+from shared_folders import shared
 
 COMPLETE, RING = "topology=complete", "topology=ring"
 
@@ -234,5 +234,5 @@ def test_variances_of_qlsd2021(papers):
     wanted = {"full+levels=16": 1.50, "full+levels=256": 1.0}
     wanted |= {"one_point+levels=16": 2.2, "one_point+levels=65536": 1.7}
     for name, width in wanted.items():
-        found = papers("qlsd2021").measured("toy", f"gradient={name}", ["posterior_width"])
+        found = papers("qlsd2021").measured("toy", f"gradient={name}", ["posterior_trace"])
         assert found["posterior_trace", "0", 3000].value == pytest.approx(width, rel=0.1)

@@ -12,7 +12,7 @@ from scipy.linalg import solve_discrete_lyapunov
 import everything
 from concord.laws.wasserstein import w2
 from concord_studies.datasets.tables import load_table
-from once import shared
+from shared_folders import shared
 
 bits = everything.kind("metrics", "coded_bits").bound_bits
 polynomial = everything.kind("problems", "polynomial")

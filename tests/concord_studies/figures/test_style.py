@@ -221,7 +221,7 @@ def test_reading_an_experiment_keeps_agents_as_text(tmp_path):
 
 
 def test_samplers_beside_each_other_have_colors_of_their_own():
-    fixed = ["de_sgld", "de_sghmc", "d_ula", "d_admms", "extra_sgld", "diging_sgld", "local_sgld"]
+    fixed = ["de_sgld", "de_sghmc", "d_ula", "admm", "extra_sgld", "diging_sgld", "local_sgld"]
     others = ["graph_gibbs", "gossip_ula", "push_sum_sgld", "d_mala", "dg_lmc", "dsgld"]
     colors = [look.color for look in style.looks("entry", [*fixed, *others])]
     assert len(set(colors)) == len(colors)
@@ -231,7 +231,7 @@ def test_a_papers_own_setting_has_the_color_of_its_sampler_and_hollow_markers():
     tuned, papers, other = style.looks("entry", ["de_sgld", "de_sgld_paper", "push_sum_sgld"])
     assert (tuned.color, tuned.marker) == (papers.color, papers.marker) and tuned != papers
     assert papers.line["markerfacecolor"] == "white" and other.color != tuned.color
-    arena = {*style.ENTRIES} - {"admm", "c_admm", "c_ula", "sgd"}  # those that are no entries there
+    arena = {*style.ENTRIES} - {"d_admms", "c_admm", "c_ula", "sgd"}  # no entries there
     assert len({style.ENTRIES[name][0] for name in arena}) == len(arena)
 
 

@@ -13,9 +13,9 @@ from concord.sampling.trace import Trace
 from concord_studies.metrics import (
     Measurement,
     activity,
-    marginal_distance,
     posterior_density,
-    posterior_width,
+    posterior_trace,
+    w1_marginal,
 )
 
 accuracy_by_updates = everything.kind("metrics", "accuracy_by_updates")
@@ -39,10 +39,10 @@ def test_draws_that_stand_for_a_sample_are_those_beyond_burn_in(burn_in, first) 
     x[:, np.array(draw) < first] += 1e4
     m = measurement({"x": (("chain", "draw", "agent", "dim"), x)}, draw, 2, reference=exact)
     m = replace(m, burn_in=burn_in)
-    for rows in (marginal_distance.rows(m), posterior_distance.rows(m), posterior_width.rows(m)):
+    for rows in (w1_marginal.rows(m), posterior_distance.rows(m), posterior_trace.rows(m)):
         late = [row.value for row in rows if not row.metric.endswith("_window")]
         assert max(late) < 100
-    other = marginal_distance.rows(replace(m, burn_in=0))
+    other = w1_marginal.rows(replace(m, burn_in=0))
     assert (max(row.value for row in other) > 100) == (first > 20)
 
 
@@ -85,7 +85,7 @@ def sampled(posterior) -> Measurement:
 
 
 def test_marginal_distances(sampled) -> None:
-    found = table(marginal_distance.rows(sampled))
+    found = table(w1_marginal.rows(sampled))
     exact, shifted = (found[4000, str(agent), "w1_marginal"] for agent in range(2))
     floor = found[4000, "network", "w1_marginal_floor"]
     # Independent exact draws: the distance is the floor's, within both intervals.
@@ -110,7 +110,7 @@ def test_marginal_distances(sampled) -> None:
 
 def test_widths(sampled) -> None:
     """1 for exact draws, wherever they are; a chain's own mean counts as part of the width."""
-    found = table(posterior_width.rows(sampled))
+    found = table(posterior_trace.rows(sampled))
     for agent in ("0", "1"):
         value, lo, hi = found[4000, agent, "posterior_trace"]
         assert lo < 1 < hi and value == pytest.approx(1, abs=0.1)
@@ -120,7 +120,7 @@ def test_widths(sampled) -> None:
     exact = np.trace(sampled.problem.reference.moments()[1])
     assert found[4000, "0", "posterior_trace"][0] == pytest.approx(pooled[0] / exact, rel=5e-3)
     x[:, :, 0] += 3 * np.arange(len(x))[:, None, None]
-    apart = table(posterior_width.rows(sampled))[4000, "0", "posterior_trace"][0]
+    apart = table(posterior_trace.rows(sampled))[4000, "0", "posterior_trace"][0]
     shift = 3 * np.arange(len(x))
     assert apart == pytest.approx(1 + 2 * shift.var(ddof=1) / exact, rel=0.05)
 

@@ -10,7 +10,7 @@ from concord.networks.privacy import Privacy
 from concord.samplers.d_ula import DULA
 from concord.samplers.de_sghmc import DESGHMC
 from concord.samplers.de_sgld import DESGLD
-from concord_studies.metrics.privacy import epsilon, sigma
+from concord_studies.metrics.epsilon import epsilon, sigma
 from steps import Regression, chain
 
 LIMIT = 4.5  # standard errors

@@ -11,7 +11,7 @@ from five_papers import Paper
 from concord.laws.wasserstein import w2
 from concord_studies.metrics import exact_moments
 from concord_studies.runs import measure
-from once import shared
+from shared_folders import shared
 
 PAGE = Path(__file__).parents[3] / "docs" / "changing-networks.md"
 TEXT = re.sub(r"\s+", " ", PAGE.read_text())

@@ -13,7 +13,7 @@ from concord.sampling.schedules import Schedule
 from measurements import Positions, last_rows
 
 average_accuracy = everything.kind("metrics", "average_accuracy")
-chains_distance = everything.kind("metrics", "chains_distance")
+chains_w2 = everything.kind("metrics", "chains_w2")
 constraint = everything.kind("metrics", "constraint")
 polynomial = everything.kind("problems", "polynomial")
 EQUAL = Partition.parse({"kind": "equal"}, "partition")
@@ -34,9 +34,7 @@ def flat():
 def test_quantiles_have_no_distance_and_a_shift_is_the_distance(flat):
     quantiles = flat.reference.quantiles((np.arange(100) + 0.5) / 100)
     x = np.stack([quantiles, quantiles + 0.25], axis=1)[:, None]  # two agents
-    rows = last_rows(
-        chains_distance, Positions(np.random.default_rng(0).permutation(x)), problem=flat
-    )
+    rows = last_rows(chains_w2, Positions(np.random.default_rng(0).permutation(x)), problem=flat)
     assert rows["chains_w2", "0"].value == pytest.approx(0, abs=1e-9)
     assert rows["chains_w2", "1"].value == pytest.approx(0.25)
     row = rows["chains_w2", "1"]
@@ -47,7 +45,7 @@ def test_quantiles_have_no_distance_and_a_shift_is_the_distance(flat):
 def test_a_chain_that_diverged_is_infinitely_far(flat):
     x = np.zeros((10, 1, 2, 1))
     x[3, 0, 1] = np.nan
-    rows = last_rows(chains_distance, Positions(x), problem=flat)
+    rows = last_rows(chains_w2, Positions(x), problem=flat)
     assert np.isinf(rows["chains_w2", "1"].value) and np.isfinite(rows["chains_w2", "0"].value)
 
 

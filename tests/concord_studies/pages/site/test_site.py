@@ -10,7 +10,7 @@ import pytest
 from hostile import SECRET, SHOWN
 from smoke_project import ROOT
 
-from links import Links, dead, faults, pages
+from page_links import Links, dead, faults, pages
 
 pytest.importorskip("furo", reason="pip install -e '.[docs,browser]'")
 webdriver = pytest.importorskip("selenium.webdriver", reason="pip install -e '.[docs,browser]'")

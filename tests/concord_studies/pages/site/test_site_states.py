@@ -21,7 +21,7 @@ from concord_studies.configuration.study import Study
 from concord_studies.markup import table_of
 from concord_studies.pages.site import build, reference
 from concord_studies.stages import judge
-from links import dead, faults, pages
+from page_links import dead, faults, pages
 
 pytest.importorskip("furo", reason="pip install -e '.[docs]'")
 

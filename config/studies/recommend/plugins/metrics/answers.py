@@ -54,7 +54,7 @@ KINDS = {
     "two_modes": ("tied_mixture", {"points": 40, "modes": "two", "grid": 160}),
 }
 VECTORS = (120, 600)  # that an agent may send
-RIVALS = ("de_sgld", "de_sghmc", "extra_sgld", "diging_sgld", "atc_sgld", "d_mala")
+RIVALS = ("de_sgld", "de_sghmc", "extra_sgld", "diging_sgld", "local_sgld_one_step", "d_mala")
 CHAINS = 200  # of brute force
 RESOLUTION = 5e-3  # the least b2 that chains tell
 # How good an answer is to be, and the least b2 at which that is asked.

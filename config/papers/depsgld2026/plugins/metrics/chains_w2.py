@@ -33,9 +33,9 @@ def rows(m: Measurement) -> Iterator[Row]:
 
     The floor is what as many independent exact draws show.
     """
-    target = require_posterior(m.problem, "chains_distance")
+    target = require_posterior(m.problem, "chains_w2")
     if not isinstance(target, WithQuantiles):
-        raise unmet_need("chains_distance", "a problem whose posterior has quantiles")
+        raise unmet_need("chains_w2", "a problem whose posterior has quantiles")
     names, draws = positions(m.trace)
     chains = len(draws)
     exact = target.quantiles((np.arange(chains) + 0.5) / chains)  # (chains, dim)

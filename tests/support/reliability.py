@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parents[1] / "results" / "reliability"
+FOLDER = Path(__file__).parents[2] / "results" / "reliability"
 COLUMNS = ("what", "tried", "failed", "rule")
 HEAD = """# Reliability
 

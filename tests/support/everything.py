@@ -8,7 +8,7 @@ from typing import Any
 import concord_studies  # noqa: F401 (its rooms)
 from concord import kinds
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 STUDIES = sorted(path.parent for path in (ROOT / "config").glob("*/*/study.yaml"))
 
 

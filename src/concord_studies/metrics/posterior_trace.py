@@ -20,7 +20,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     The covariance is that of the draws of all chains together, beyond burn-in. It is the mean over
     chains of what each adds to it, about the mean of all chains, so the interval is that of a mean.
     """
-    exact = np.trace(require_posterior(m.problem, "posterior_width").moments()[1])
+    exact = np.trace(require_posterior(m.problem, "posterior_trace").moments()[1])
     x = m.trace["x"][:, m.late]  # (chain, draw, agent, dim)
     chains, center = len(x), x.mean(axis=1)
     inside = ((x - center[:, None]) ** 2).sum(axis=-1).mean(axis=1)

@@ -46,7 +46,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     w1_marginal_floor: what as many independent exact draws as one chain records show.
     w1_marginal_window: of the draws recorded in (k/2, k], mean over agents, parameters and chains.
     """
-    exact = require_grid(m.problem, "marginal_distance")
+    exact = require_grid(m.problem, "w1_marginal")
     x = m.trace["x"].transpose(3, 0, 2, 1)  # (dim, chain, agent, draw)
     rows = m.late
     late = x[..., rows]
