@@ -13,7 +13,7 @@ from concord.arguments import RunArguments, prepare
 from concord.chains import Labels, sample_chains
 from concord.contracts import WithNames
 from concord.errors import ConcordError, warn_of_divergence
-from concord.memory import bytes_of_trace, require_memory
+from concord.memory import estimate_trace_bytes, require_memory
 from concord.options import plain
 from concord.problem import Problem
 from concord.sampler import Sampler
@@ -109,7 +109,7 @@ def sample(
     """
     run = prepare(sampler, problem, network, iterations, chains, initial, record, options)
     length = run.options
-    needed = bytes_of_trace(
+    needed = estimate_trace_bytes(
         length.record, length.chains, problem.agents, problem.dim, length.iterations
     )
     require_memory(needed, memory, "take fewer chains, or record less (record={'every': 10})")

@@ -13,7 +13,7 @@ from concord.calls import step_advice
 from concord.errors import warn_of_divergence
 from concord.laws import exact
 from concord.laws.law import LARGEST, LawInputs, law_of_run
-from concord.memory import bytes_of_law, require_memory
+from concord.memory import estimate_law_bytes, require_memory
 from concord.problem import Problem, Quadratic
 from concord.sampler import Sampler
 from concord.sampling.trace import Trace
@@ -80,7 +80,7 @@ def law(
     """
     run = prepare(sampler, problem, network, iterations, 1, initial, record, options)
     count, most = run.options.record.count(iterations), np.inf if approximate else LARGEST
-    needed = bytes_of_law(count, problem.agents, problem.dim, most)
+    needed = estimate_law_bytes(count, problem.agents, problem.dim, most)
     require_memory(needed, memory, "record less (record={'every': 10}, or {'at': [1000]})")
     inputs = LawInputs(
         run.sampler.params,

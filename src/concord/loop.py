@@ -66,10 +66,10 @@ def run(
 def call_watched(
     sampler: Any, method: str, arrays: Mapping[str, np.ndarray], *arguments: Any
 ) -> Any:
-    """Call a sampler's init or step, and refuse one that does more than to return a result.
+    """Call a sampler's init or step; refuse it if it changes arguments or global generators.
 
-    method: "init" or "step". arrays: those that it is given, by name. A ConcordError if one of them
-    has changed, or a global generator of random numbers has.
+    method: "init" or "step". arrays: those of its arguments that it must not change, by name. A
+    ConcordError if one of them, or a global generator of random numbers, is another afterwards.
     """
     contents = {name: array.tobytes() for name, array in arrays.items()}
     generators = pickle_global_generators()
@@ -90,12 +90,12 @@ def call_watched(
 
 
 def pickle_global_generators() -> bytes:
-    """Return the states of the global generators of numpy.random and random, to be compared."""
+    """Pickle the states of the global generators of numpy.random and random, to compare them."""
     return pickle.dumps((np.random.get_state(legacy=False), random.getstate()))  # noqa: NPY002
 
 
 def keep_asleep(network: Network, before: Any, after: Any) -> Any:
-    """Return the state after a step, with the entries of sleeping agents as before it.
+    """Undo a step for agents that sleep: return its state with their entries as before.
 
     before, after: states before and after the step. Arrays whose first axes are (chains, agents)
     are of agents; any other is of the whole network, which moves with every step.

@@ -42,16 +42,16 @@ def require_memory(needed: float, memory: float | None, remedy: str) -> None:
 
 
 def available_memory() -> float:
-    """Return the bytes that this process may still take; infinite where nothing says so.
+    """Return how many bytes of memory this process can still take; inf where no limit is known.
 
-    It is the least of what the machine has available (of other systems than Linux: all that it
-    has) and what limits of the process and its control groups leave.
+    The number is the least of what the machine has available (other systems than Linux: all that
+    it has) and what limits of the process and its control groups leave.
     """
-    return min(_limits(), default=float("inf"))
+    return min(_read_limits(), default=float("inf"))
 
 
-def _limits() -> Iterator[float]:
-    """Yield the bytes that each limit leaves to this process."""
+def _read_limits() -> Iterator[float]:
+    """Read the system's limits of memory; yield the bytes that each leaves to this process."""
     try:
         lines = (PROC / "meminfo").read_text().splitlines()
         yield from (1024 * int(line.split()[1]) for line in lines if "MemAvailable" in line)
@@ -79,19 +79,21 @@ def _limits() -> Iterator[float]:
                 yield int((level / name).read_text()) - resident
 
 
-def bytes_of_trace(record: Record, chains: int, agents: int, dim: int, iterations: int) -> float:
-    """Return the bytes that sampling a trace takes at its end, when blocks of chains are joined."""
+def estimate_trace_bytes(
+    record: Record, chains: int, agents: int, dim: int, iterations: int
+) -> float:
+    """Estimate the bytes that a trace takes at the end of sampling, when chains are joined."""
     recorded = agents if record.agents is None else len(record.agents)
     numbers = recorded * dim * record.draws + dim * record.average
     numbers += sum(1 if probe == "consensus_error" else recorded for probe in record.probes)
     block = min(chains, CHAINS_PER_BLOCK)
     copies = 2 * chains + (block if chains > block else 0)
-    held = record.count(iterations) * (numbers * copies * BYTES + OF_DRAW)
-    return held + agents * dim * chains * BYTES
+    total = record.count(iterations) * (numbers * copies * BYTES + OF_DRAW)
+    return total + agents * dim * chains * BYTES
 
 
-def bytes_of_law(count: int, agents: int, dim: int, most: float) -> float:
-    """Return the bytes that moments at ``count`` iterations take when they are put together.
+def estimate_law_bytes(count: int, agents: int, dim: int, most: float) -> float:
+    """Estimate the bytes that a law's moments at ``count`` iterations take.
 
     most: the largest number of entries agents * dim for which a step is read.
     """

@@ -283,5 +283,5 @@ def write_board(
         about = describe_kind("samplers", cells_of_entry[0].run["sampler"]["kind"])
         name = words.name("entry", entry, study.sections.names)
         texts[folder / f"{entry}.md"] = cards.card(name, cells_of_entry, about)
-    guard.end()
+    guard.check_again()
     provenance.write(texts, planned=guard.planned)

@@ -9,7 +9,7 @@ from typing import Any
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
 from concord_studies.experiment import run_alone
-from concord_studies.guard import is_planned
+from concord_studies.guard import has_planned_name
 from concord_studies.io import read_text
 
 
@@ -26,7 +26,7 @@ def read_study(options: Namespace) -> Study:
 
 def read_stated(options: Namespace) -> dict[str, Any]:
     """Return the study that the options name and, if it is of a statement, that as ``planned``."""
-    if not is_planned(options.study):
+    if not has_planned_name(options.study):
         return {"study": read_study(options)}
     snapshot = json.loads(read_text(options.study.with_suffix(".study")))
     study = Study(

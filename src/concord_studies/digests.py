@@ -50,49 +50,49 @@ def digest_code(*roots: str | Path) -> dict[str, Any]:
 
     roots: dotted names of this project's modules, or files.
     """
-    return _digest_code(tuple(sorted(set(roots), key=_place_of)))
+    return _digest_code(tuple(sorted(set(roots), key=_sort_key)))
 
 
-def _place_of(root: str | Path) -> tuple[object, ...]:
-    """Return what orders roots in the same way wherever the project lies: room and name first."""
+def _sort_key(root: str | Path) -> tuple[object, ...]:
+    """Return a key that sorts roots alike wherever the project lies: their last two parts first."""
     return str(root).split("/")[-2:], str(root)
 
 
 def import_closure(*roots: str | Path) -> dict[str, File]:
     """Return the files of modules and of all that they import, by path."""
     files: dict[str, File] = {}
-    pending = [_path_of(root) for root in roots]
+    pending = [_find_path(root) for root in roots]
     while pending:
         if (path := pending.pop()) not in files:
-            files[path] = read_digest(path)
+            files[path] = digest_file(path)
             pending += files[path].files
     return files
 
 
 def forget_files() -> None:
-    """Forget what files were like, so that digests are of what they are now."""
-    for function in (_digest_code, read_digest, _find_modules, _folder_of, _list_data):
+    """Clear the caches of what files were like, so that digests are of files as they are now."""
+    for function in (_digest_code, digest_file, _find_module_files, _find_folder, _list_data_files):
         function.cache_clear()
 
 
 @cache
 def _digest_code(roots: tuple[str | Path, ...]) -> dict[str, Any]:
-    """Return what ``digest_code`` does, once in a process for each set of roots."""
+    """Compute what ``digest_code`` returns, once in a process for each sequence of roots."""
     files = import_closure(*roots)
     names = sorted({name for file in files.values() for name in file.libraries})
     return {
         "code": _digest_files(files),
-        "libraries": {"python": PYTHON, **{name: version(name) for name in names}},
+        "libraries": {"python": PYTHON, **{name: find_version(name) for name in names}},
     }
 
 
 def digest_files(*roots: str | Path) -> str:
-    """Return the digest of the code of modules and of all that they import."""
-    return _digest_files(import_closure(*sorted(set(roots), key=_place_of)))
+    """Return the digest of modules and all that they import, without the libraries' versions."""
+    return _digest_files(import_closure(*sorted(set(roots), key=_sort_key)))
 
 
 def _digest_files(files: Mapping[str, File]) -> str:
-    """Return the digest of files of code, those of ``import_closure``, and of their imports."""
+    """Combine the digests of files by path, and which of them imports which, into one digest."""
     number = {path: i for i, path in enumerate(files)}
     # Without names, which would say where the project lies; what is swapped has other numbers.
     return digest([[f.digest, *(number[path] for path in f.files)] for f in files.values()])
@@ -104,8 +104,8 @@ def digest(content: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _path_of(root: str | Path) -> str:
-    """Return the file of a module, given by its dotted name, or of a path, as text."""
+def _find_path(root: str | Path) -> str:
+    """Return the absolute path of a file, or of this project's module of a dotted name."""
     if isinstance(root, Path):
         return os.path.abspath(root)
     path = SOURCE.joinpath(*root.split("."))
@@ -113,41 +113,41 @@ def _path_of(root: str | Path) -> str:
 
 
 @cache
-def read_digest(path: str) -> File:
-    """Return a file's digest, and the files and libraries that it imports."""
+def digest_file(path: str) -> File:
+    """Compute a file's digest, and find the files and libraries that it imports."""
     try:
         content = Path(path).read_bytes()
     except OSError as error:
         raise ConcordError(f"{path}: cannot be read ({error.strerror})") from error
-    plugins = _plugins_of(path)
+    plugins = _find_plugins(path)
     if plugins and not path.endswith(".py"):
         name = Path(path).relative_to(plugins).as_posix()
         return File(digest([name, hashlib.sha256(content).hexdigest()]), [], [])
     code = read_code(content, path)
-    files: dict[str, None] = dict.fromkeys(_list_data(plugins) if plugins else ())
+    files: dict[str, None] = dict.fromkeys(_list_data_files(plugins) if plugins else ())
     libraries, words = set[str](), set[str]()
     for dots, module, members in code.imports:
         top, _, below = module.partition(".")
         if dots:
-            files |= _find_modules(Path(path).parents[dots - 1], module, members)
+            files |= _find_module_files(Path(path).parents[dots - 1], module, members)
         elif plugins and top == "concord_plugins":  # files of a study import each other alone
-            files |= _find_modules(plugins, below.partition(".")[2], members)
+            files |= _find_module_files(plugins, below.partition(".")[2], members)
         elif top in LAZY:
-            files |= _find_modules(SOURCE, module, members)
+            files |= _find_module_files(SOURCE, module, members)
             if module == PROBLEMS or not {*_lazy_modules(module), "*"}.isdisjoint(members):
                 words |= {*code.words, *members}
-        elif top not in sys.stdlib_module_names and (place := _folder_of(top)):
+        elif top not in sys.stdlib_module_names and (place := _find_folder(top)):
             if INSTALLED.isdisjoint(place.parts):
-                files |= _find_modules(place, module, members)
+                files |= _find_module_files(place, module, members)
             elif top not in CARRIERS:
                 libraries.add(top)
-    files |= dict.fromkeys(_find_kinds(sorted(words), plugins))
+    files |= dict.fromkeys(_find_kind_files(sorted(words), plugins))
     others = [file for file in files if file not in SILENT and file != path]
     return File(code.digest, others, sorted(libraries))
 
 
-def _plugins_of(path: str) -> Path | None:
-    """Return the folder ``plugins``, of a study in use, in which a file lies. None for others."""
+def _find_plugins(path: str) -> Path | None:
+    """Return the folder ``plugins`` of a study in use, if a file is in one. None otherwise."""
     if "/plugins/" not in path:
         return None
     folders = (os.path.abspath(study / "plugins") for study in kinds.studies)
@@ -155,8 +155,8 @@ def _plugins_of(path: str) -> Path | None:
 
 
 @cache
-def _list_data(plugins: Path) -> list[str]:
-    """Return the files in a folder of plug-ins that are no Python, hidden, or an editor's copy."""
+def _list_data_files(plugins: Path) -> list[str]:
+    """List the files in a folder of plug-ins, except Python, hidden files and editors' copies."""
     return [
         str(path)
         for path in sorted(plugins.rglob("*"))
@@ -167,8 +167,12 @@ def _list_data(plugins: Path) -> list[str]:
 
 
 @cache
-def _find_modules(place: Path, module: str, members: Sequence[str]) -> dict[str, None]:
-    """Return the files of a module in a place, of packages around it, and of members of it."""
+def _find_module_files(place: Path, module: str, members: Sequence[str]) -> dict[str, None]:
+    """Find the files that an import reads: of a module, its parent packages and its submodules.
+
+    place: the folder that the module's dotted name begins in. members: names imported from it,
+    of which some may be modules; "*" for all. Returns paths as keys, in order.
+    """
     parts = module.split(".") if module else []
     lazy: Mapping[str, str] = {}
     around = [os.path.join(place, *parts[:end]) for end in range(1, len(parts))]
@@ -188,18 +192,18 @@ def _lazy_modules(package: str) -> Mapping[str, str]:
     return table
 
 
-def _find_kinds(words: Iterable[str], plugins: Path | None) -> Iterator[str]:
-    """Yield the files of kinds of these names: built in, and of a folder of plug-ins."""
+def _find_kind_files(words: Iterable[str], plugins: Path | None) -> Iterator[str]:
+    """Yield the files that define kinds of these names, built in or in a folder of plug-ins."""
     for room in kinds.ROOMS:
         for word in words:
             if word in kinds.built_in(room):
-                yield _path_of(kinds.location(room, word))
+                yield _find_path(kinds.location(room, word))
             elif plugins and (path := plugins / room / f"{word}.py").is_file():
                 yield str(path)
 
 
 @cache
-def _folder_of(top: str) -> Path | None:
+def _find_folder(top: str) -> Path | None:
     """Return the folder in which a package or module lies. None if there is none."""
     try:
         spec = find_spec(top)
@@ -211,8 +215,8 @@ def _folder_of(top: str) -> Path | None:
 
 
 @cache
-def version(name: str) -> str:
-    """Return the version of the library from which a package or module is imported."""
+def find_version(name: str) -> str:
+    """Find the installed version of the library that has a package or module; else "unknown"."""
     from importlib import metadata  # a tenth of a start: of planning alone
 
     for distribution in (_ALIASES.get(name, name), *_distributions().get(name, ())):

@@ -231,7 +231,7 @@ def sample(
         traces[name] = trace
     with whole_file(output) as temporary:
         write_traces(traces, temporary)
-        guard.end()
+        guard.check_again()
 
 
 def measure(path: Path, parts: Sequence[Path], output: Path, resources: Path) -> None:
@@ -265,7 +265,7 @@ def measure(path: Path, parts: Sequence[Path], output: Path, resources: Path) ->
             with _name_run_in_errors(run):
                 rows[name] = _measure_run(run, traces.get(name), resources)
     table = to_csv(experiment, rows)
-    guard.end()
+    guard.check_again()
     if guard.compares:
         write_whole(output.with_name("runs.yaml"), guard.text)
     write_whole(output, table)

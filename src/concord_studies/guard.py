@@ -16,18 +16,19 @@ from concord_studies.syntax import PYTHON
 AGAIN = "type the same command again"
 
 
-def is_planned(path: Path) -> bool:
-    """Return whether a file has a name as planning gives a statement: it ends in its digest."""
+def has_planned_name(path: Path) -> bool:
+    """Return whether a file is named as planning names statements: by a digest at the end."""
     return re.fullmatch(r".*-[0-9a-f]{16}\.yaml", path.name) is not None
 
 
 class Guard:
-    """Compares what a job finds with its statement, at once and when it ends.
+    """Checks, when a job begins and when it ends, that its inputs are those of its statement.
 
-    A statement that has another name than planning gives it is not compared: it is somebody's own.
+    Inputs are code, data and parameters. A statement that has another name than planning gives it
+    is not checked: it is somebody's own.
 
-    text: the statement. planned: its digest. compares: whether it is compared.
-    statement: what it says, where it is compared.
+    text: the statement. planned: its digest. compares: whether inputs are compared
+    with it. statement: its content; {} where they are not.
     """
 
     def __init__(
@@ -38,18 +39,18 @@ class Guard:
         find: Callable[[], Mapping[str, Any]] = dict,
         files: Iterable[Path] = (),
     ) -> None:
-        """Compare for the first time; a ConcordError if anything differs.
+        """Check for the first time; a ConcordError if anything differs.
 
-        path: the statement; None: there is none, and nothing is compared.
+        path: the statement; None: there is none, and nothing is checked.
         output: what the job makes.
         roots: of its code, as of ``digest_code``.
-        find: returns what else is compared, by key of the statement.
+        find: returns what else is checked, by key of the statement.
         files: data that it reads.
         """
         self.text, self.output, self.find = read_text(path) if path else "{}", output, find
         self.roots, self.data = list(roots), set(map(os.path.abspath, files))
         self.planned = digests.digest(self.text) if path else None
-        self.compares = path is not None and is_planned(path)
+        self.compares = path is not None and has_planned_name(path)
         self.statement: dict[str, Any] = json.loads(self.text) if self.compares else {}
         if self.compares:
             if path and not path.stem.endswith(f"-{self.planned}"):
@@ -57,14 +58,14 @@ class Guard:
             code = map(os.path.abspath, digests.import_closure(*self.roots))
             self.files = {file: signature(file) for file in (*code, *self.data)}
             self.modules = set(sys.modules)
-            self._compare()
+            self._check()
 
-    def end(self) -> None:
-        """Compare again, before the provenance is written that says what was planned."""
+    def check_again(self) -> None:
+        """Check again when the job ends, before the result's provenance names the statement."""
         if not self.compares:
             return
         digests.forget_files()
-        self._compare()
+        self._check()
         # What was changed and put back may have been read in between.
         new = (module for name, module in sys.modules.items() if name not in self.modules)
         late = {os.path.abspath(getattr(module, "__file__", None) or "") for module in new}
@@ -72,8 +73,8 @@ class Guard:
             if signature(file) != self.files[file]:
                 raise ConcordError(f"{file}: it was changed while {self.output} was made; {AGAIN}")
 
-    def _compare(self) -> None:
-        """Refuse code or other findings that are not as stated."""
+    def _check(self) -> None:
+        """Raise a ConcordError if code, data or parameters are not as stated."""
         findings = dict(self.find())
         # Syntax trees of another Python are others.
         if self.statement["libraries"]["python"] == PYTHON:

@@ -119,7 +119,7 @@ for _name, (_pattern, _starts) in _NUMBERS.items():
     )
 
 
-def _refuse_unbounded(text: str) -> None:
+def _refuse_unbounded_yaml(text: str) -> None:
     """Raise YAML's error where values are nested too deeply, or aliases stand for too many.
 
     It looks at the parser's events, before the C composer, which crashes on deep nesting.
@@ -158,7 +158,7 @@ def load_yaml(path: Path | str) -> Any:
     """
     text = read_text(path)
     try:
-        _refuse_unbounded(text)
+        _refuse_unbounded_yaml(text)
         return yaml.load(text, Loader=_Loader)  # noqa: S506  # it is a safe one
     except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)

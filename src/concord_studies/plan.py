@@ -165,7 +165,7 @@ class Plan:
         if self.writes:
             statement.write()
             if self.submits():
-                statement.note(_name(kind, wildcards))
+                statement.add_to_notes(_name(kind, wildcards))
         return str(statement.path)
 
     def digest(self, kind: str) -> Callable[[Wildcards], str]:
@@ -286,7 +286,7 @@ class Plan:
         needed = (data for run in runs for data in run.downloads)
         if not any(map(self._remedy, runs)) and (downloads or all(map(self._is_at_hand, needed))):
             return True
-        return self._statement("runs", key, name).is_carried_out
+        return self._statement("runs", key, name).has_result
 
     def _remedy(self, run: Run) -> str | None:
         """Return the remedy for what a run lacks. None if nothing lacks, or conda installs it."""

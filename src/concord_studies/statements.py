@@ -26,30 +26,30 @@ LIFETIME = 30 * 86400  # seconds for which a file is there that nobody plans aga
 
 
 class Statement:
-    """What a result is made from.
+    """A record, in JSON, of the inputs of one result: parameters, code, libraries, data.
 
     result: the main file of the result.
-    text: the statement, in JSON.
-    study: the study whose files its job needs as planning found them.
+    text: the record.
+    study: the study whose files the result's job needs as planning found them.
     """
 
     def __init__(self, result: Path, text: str, study: Study | None = None) -> None:
-        """Find where the statement is written."""
+        """Name the file of the statement by its result and digest."""
         self.result, self.text, self.study = result, text, study
         self.digest = digests.digest(text)
         name = "-".join(result.with_suffix("").parts[-3:])
         self.path = FOLDER / f"{name[:LONGEST]}-{self.digest}.yaml"
 
     @property
-    def is_carried_out(self) -> bool:
-        """Return whether the result is there, and says that it was made from this."""
+    def has_result(self) -> bool:
+        """Return whether the result is there and its provenance names this statement."""
         return self.result.is_file() and read_planned(self.result) == self.digest
 
     def write(self) -> None:
-        """Write the file if it is not there, and date it.
+        """Write the file if it is missing; set its time: Snakemake makes stale results again alone.
 
-        It is no newer than what was made from it, and newer than what was made from another: all
-        that Snakemake knows without its records.
+        The file is no newer than a result that was made from it, and newer than one that was made
+        from another: times are all that Snakemake knows without its records.
         """
         _remove_old()
         if not (self.path.is_file() and self.path.read_bytes() == self.text.encode()):
@@ -60,18 +60,19 @@ class Statement:
         files = {*folder.glob(f"{name}.*"), *folder.glob("runs.yaml")}
         times = [status[2] for status in map(signature, files) if status]
         now = self.path.stat().st_mtime_ns
-        if self.is_carried_out:
+        if self.has_result:
             os.utime(self.path, ns=(now, min(now, *times)))
         elif times and now <= max(times):
             os.utime(self.path)
 
-    def note(self, name: str) -> None:
-        """Note, for jobs that are planned anew on another machine, that this is what is meant."""
+    def add_to_notes(self, name: str) -> None:
+        """Save the file's path under a name, for jobs that are planned again on another machine."""
         with open(os.environ[NOTES], "a", encoding="utf-8") as file:
             print(json.dumps([name, str(self.result), str(self.path)]), file=file)
 
     @staticmethod
     def _snapshot(study: Study) -> dict[str, Any]:
+        """Return the study's files as planning found them, to be written in JSON."""
         return {"path": str(study.path), "config": study.config, "contents": study.contents}
 
 
@@ -85,7 +86,7 @@ def _remove_old() -> None:
 
 
 def read_notes() -> dict[str, Statement]:
-    """Return the statements that the planning has noted of whose jobs this process runs one."""
+    """Return, by name, the statements that planning saved for jobs on other machines, if any."""
     try:
         lines = read_text(os.environ[NOTES]).splitlines()
     except (ConcordError, KeyError):

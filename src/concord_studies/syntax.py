@@ -1,8 +1,8 @@
-"""Syntax: what counts of a file of code, and what it imports, read off its syntax tree.
+"""Syntax: the digest of a file of code, and what it imports, read off its syntax tree.
 
-What no result depends on does not count: comments and layout, docstrings (unless the file has the
-word ``__doc__`` or ``getdoc``), blocks that type checkers alone read, and what a ``ConcordError``
-says.
+What no result depends on does not enter the digest: comments and layout, docstrings (unless the
+file has the word ``__doc__`` or ``getdoc``), blocks that type checkers alone read, and what a
+``ConcordError`` says.
 """
 
 import ast
@@ -31,7 +31,7 @@ READER = f"{PYTHON} {NAME.pattern}".encode() + Path(__file__).read_bytes()
 
 
 class Import(NamedTuple):
-    """What an import names: a module, after as many dots, and members of it, "*" for all."""
+    """One import of a module: the dots before its name, the name, and members; "*" for all."""
 
     dots: int
     module: str
@@ -39,7 +39,7 @@ class Import(NamedTuple):
 
 
 class Code(NamedTuple):
-    """What counts of a file: its digest, its imports, and texts that may be names of kinds."""
+    """A Python file as digests need it: its own digest, imports, and texts that may name kinds."""
 
     digest: str
     imports: Sequence[Import]
@@ -47,7 +47,7 @@ class Code(NamedTuple):
 
 
 def read_code(content: bytes, path: str) -> Code:
-    """Return what counts of the content of a Python file; path is for messages."""
+    """Read a Python file's content: its digest, imports and texts. path: named in errors."""
     key = hashlib.sha256(READER + content).hexdigest()
     entries, in_use = _load_cache()
     if key not in entries:
@@ -59,7 +59,7 @@ def read_code(content: bytes, path: str) -> Code:
 
 @cache
 def _load_cache() -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the cache of an earlier process, and a dict for the part of it that is in use."""
+    """Load the cache of parsed files: an earlier process's entries, and a dict for those in use."""
     try:
         return dict(json.loads(CACHE.read_text())), {}
     except (OSError, ValueError, TypeError):
@@ -68,21 +68,21 @@ def _load_cache() -> tuple[dict[str, Any], dict[str, Any]]:
 
 @cache
 def _save_cache_at_exit() -> None:
-    """Have Python write the part of the cache that is in use when it ends; once in a process."""
+    """Register, once in a process, that Python writes the cache's entries in use when it ends."""
     if CACHE.parent.is_dir():
         path = CACHE.absolute()
         atexit.register(lambda: write_whole(path, json.dumps(_load_cache()[1])))
 
 
 def _parse(content: bytes, path: str) -> Code:
-    """Return what ``read_code`` does, of the syntax tree."""
+    """Parse a Python file's content, and read its digest, imports and texts off the tree."""
     try:
         reader = _Reader(b"__doc__" in content or b"getdoc" in content)
         reader.read(ast.parse(content, path))
     except (SyntaxError, ValueError, RecursionError) as error:
         raise ConcordError(f"{path}: it is not Python ({error}); correct it") from None
     text = "\n".join(reader.tokens).encode(errors="surrogatepass")
-    imports = [*reader.imports, *reader.lazy_imports()]
+    imports = [*reader.imports, *reader.find_lazy_imports()]
     is_user = any(one.module in (*LAZY, PROBLEMS) for one in imports)
     words = sorted(filter(NAME.fullmatch, reader.texts)) if is_user else []
     return Code(hashlib.sha256(text).hexdigest()[:16], imports, words)
@@ -90,15 +90,15 @@ def _parse(content: bytes, path: str) -> Code:
 
 @cache
 def _choose_fields(fields: tuple[str, ...]) -> tuple[str, ...]:
-    """Return those fields of a node that count."""
+    """Select the fields of a syntax node that enter the digest."""
     return tuple(f for f in fields if f not in ("ctx", "kind", "type_comment", "type_ignores"))
 
 
 class _Reader:
-    """Walks a syntax tree: writes what counts as tokens, and collects imports and texts."""
+    """A walk over a syntax tree that collects tokens for the digest, imports and texts."""
 
     def __init__(self, has_docstrings: bool) -> None:
-        """Read docstrings as well, if they count."""
+        """has_docstrings: whether docstrings enter the digest."""
         self.has_docstrings = has_docstrings
         self.tokens: list[str] = []
         self.imports: list[Import] = []
@@ -107,12 +107,12 @@ class _Reader:
         self.uses: set[tuple[str, ...]] = set()  # of names, with up to two attributes
 
     def read(self, node: Any) -> None:
-        """Read a node and what is below."""
+        """Add the tokens, imports and texts of a node and of all nodes below it."""
         kind, tokens = type(node), self.tokens
         if kind is ast.Attribute or kind is ast.Name:
             self._read_name(node)
             return
-        if kind is ast.Raise and _name_of(getattr(node.exc, "func", None)) == "ConcordError":
+        if kind is ast.Raise and _find_name(getattr(node.exc, "func", None)) == "ConcordError":
             tokens.append("ConcordError")
             return
         tokens.append(kind.__name__)
@@ -120,12 +120,12 @@ class _Reader:
             if type(node.value) is str:
                 self.texts.add(node.value)
         elif kind is ast.Import or kind is ast.ImportFrom or kind is ast.Call:
-            self._note_import(node)
+            self._add_import(node)
         for field in _choose_fields(kind._fields):
             value = getattr(node, field)
             if isinstance(value, list):
                 if field in ("body", "orelse", "finalbody"):
-                    value = list(self._statements(value))
+                    value = list(self._select_statements(value))
                 tokens.append(str(len(value)))
                 for item in value:
                     if isinstance(item, ast.AST):
@@ -138,7 +138,7 @@ class _Reader:
                 tokens.append(repr(value))
 
     def _read_name(self, node: Any) -> None:
-        """Read a name, or a chain of attributes."""
+        """Add the tokens of a name, or of an expression with attributes, and note its use."""
         attributes: list[str] = []
         while isinstance(node, ast.Attribute):
             attributes.append(node.attr)
@@ -150,25 +150,28 @@ class _Reader:
         else:
             self.read(node)
 
-    def _statements(self, block: list[ast.stmt]) -> Iterator[ast.stmt]:
-        """Yield the statements of a block that count, those for type checkers replaced."""
+    def _select_statements(self, block: list[ast.stmt]) -> Iterator[ast.stmt]:
+        """Yield the statements of a block that enter the digest.
+
+        Of an ``if TYPE_CHECKING`` those are the statements that run.
+        """
         for node in block:
             match node:
                 case ast.Expr(value=ast.Constant(value=str())) if not self.has_docstrings:
                     continue
                 case ast.Pass():
                     continue
-                case ast.If(test=test) if _name_of(test) == "TYPE_CHECKING":
-                    yield from self._statements(node.orelse)
+                case ast.If(test=test) if _find_name(test) == "TYPE_CHECKING":
+                    yield from self._select_statements(node.orelse)
                 case ast.If(test=ast.UnaryOp(op=ast.Not(), operand=test)) if (
-                    _name_of(test) == "TYPE_CHECKING"
+                    _find_name(test) == "TYPE_CHECKING"
                 ):
-                    yield from self._statements(node.body)
+                    yield from self._select_statements(node.body)
                 case _:
                     yield node
 
-    def _note_import(self, node: Any) -> None:
-        """Note what a statement, or a call of a function that imports, imports."""
+    def _add_import(self, node: Any) -> None:
+        """Add the import of an import statement, or of a call of a function that imports."""
         if isinstance(node, ast.Import):
             for alias in node.names:
                 top = alias.name.partition(".")[0]
@@ -179,14 +182,14 @@ class _Reader:
             self.imports.append(Import(node.level, module, members))
             for alias in node.names:
                 self.modules[alias.asname or alias.name] = f"{module}.{alias.name}"
-        elif _name_of(node.func) in IMPORTERS and node.args:
+        elif _find_name(node.func) in IMPORTERS and node.args:
             name = getattr(node.args[0], "value", None)
             if isinstance(name, str) and name:
                 module = name.lstrip(".")
                 self.imports.append(Import(len(name) - len(module), module, []))
 
-    def lazy_imports(self) -> Iterator[Import]:
-        """Yield the members that are used of modules whose names are imported when asked for."""
+    def find_lazy_imports(self) -> Iterator[Import]:
+        """Yield imports that using a name makes: members of packages that load them when asked."""
         for name, *attributes in sorted(self.uses):
             module = self.modules.get(name, "")
             if module in (*LAZY, PROBLEMS):
@@ -195,6 +198,6 @@ class _Reader:
                     yield Import(0, f"{module}.{attributes[0]}", attributes[1:])
 
 
-def _name_of(node: ast.AST | None) -> str:
-    """Return the last name of ``name`` or ``module.name``. "" for other expressions."""
+def _find_name(node: ast.AST | None) -> str:
+    """Return the last part of a dotted name, such as ``module.name``; "" of other expressions."""
     return str(getattr(node, "id", getattr(node, "attr", "")))

@@ -78,7 +78,7 @@ def test_libraries_count_by_their_versions(kind, monkeypatch):
     assert set(found) == {"python", "numpy", "ot", "pandas"}
     assert found["numpy"] == sys.modules["numpy"].__version__ and "unknown" not in found.values()
     assert found["pandas"].count(".") == 1  # a patch of it is none
-    monkeypatch.setattr(digests, "version", lambda name: "another")
+    monkeypatch.setattr(digests, "find_version", lambda name: "another")
     assert stated(kind)["libraries"]["numpy"] == "another"
 
 

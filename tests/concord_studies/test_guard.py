@@ -27,7 +27,7 @@ def place(tmp_path: Path, monkeypatch) -> Path:
     """A folder with a kind and its helper, which is the current one."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    digests._folder_of.cache_clear()
+    digests._find_folder.cache_clear()
     Path("kind_of_mine.py").write_text("import helper_of_mine\n")
     Path("helper_of_mine.py").write_text("ODD = 1\n")
     Path("rows.csv").write_text("x,y\n1,2\n")
@@ -68,7 +68,7 @@ def test_code_that_is_changed_while_the_job_runs_is_refused():
     job = guard(plan())
     rewrite("helper_of_mine.py", "ODD = 3\n")
     with pytest.raises(ConcordError, match="its code changed after it was planned; type the same"):
-        job.end()
+        job.check_again()
 
 
 def test_what_is_no_change_of_the_code_is_none():
@@ -76,7 +76,7 @@ def test_what_is_no_change_of_the_code_is_none():
     rewrite("helper_of_mine.py", "ODD = 1  # odd\n")
     job = guard(path)
     rewrite("helper_of_mine.py", '"""Odd."""\n\nODD = 1\n')
-    job.end()
+    job.check_again()
 
 
 @pytest.mark.parametrize("imports", [True, False])
@@ -89,9 +89,9 @@ def test_code_that_was_changed_and_put_back_while_the_job_ran_is_refused_if_read
         rewrite("helper_of_mine.py", before)
         if imports:
             with pytest.raises(ConcordError, match=r"helper_of_mine\.py: it was changed while"):
-                job.end()
+                job.check_again()
         else:
-            job.end()
+            job.check_again()
     finally:
         sys.modules.pop("helper_of_mine", None)
 
@@ -100,11 +100,11 @@ def test_data_that_was_changed_and_put_back_while_the_job_ran_is_refused():
     job = guard(plan())
     rewrite("rows.csv", rewrite("rows.csv", "x,y\n1,3\n"))
     with pytest.raises(ConcordError, match=r"rows\.csv: it was changed while results/x/metrics"):
-        job.end()
+        job.check_again()
 
 
 def test_syntax_trees_of_another_python_are_not_compared():
-    guard(plan(code="0", libraries={"python": "2.7"})).end()
+    guard(plan(code="0", libraries={"python": "2.7"})).check_again()
 
 
 def test_a_statement_that_was_damaged_is_refused_and_written_again():
@@ -112,12 +112,12 @@ def test_a_statement_that_was_damaged_is_refused_and_written_again():
     rewrite(str(path), "{}")
     with pytest.raises(ConcordError, match="it is not as it was planned; type the same command"):
         guard(path)
-    guard(plan()).end()
+    guard(plan()).check_again()
 
 
 def test_a_statement_of_ones_own_is_not_compared():
     shutil.copy(plan(code="0"), "mine.yaml")
-    guard(Path("mine.yaml")).end()
+    guard(Path("mine.yaml")).check_again()
 
 
 def test_statements_that_nobody_plans_are_removed_after_a_while(monkeypatch):
@@ -164,5 +164,5 @@ def test_a_table_of_ones_own_that_was_changed_while_the_job_waited_is_refused(ca
     rewrite(f"{folder}/rows.csv", before)
     assert main(command) == 0
     assert OUTPUT.with_name("runs.yaml").read_text() == experiment.text()
-    assert read_planned(OUTPUT) == statement.digest and statement.is_carried_out
+    assert read_planned(OUTPUT) == statement.digest and statement.has_result
     assert FOLDER in statement.path.parents

@@ -28,9 +28,9 @@ ROUNDINGS = ("round", "trunc", "floor", "ceil")
 
 
 class Question(NamedTuple):
-    """What a step asks of the number of an iteration.
+    """A recorded question about the number of an iteration, with the answer that a step got.
 
-    ask: function of an iteration that returns the answer there. answer: the one that the step got.
+    ask: function of an iteration that returns the answer there. answer: the step's.
     cycle: when answers repeat; None: not known, or never.
     """
 
@@ -43,8 +43,8 @@ class Question(NamedTuple):
         return bool(self.ask(k) == self.answer)
 
 
-def ask_for_number(k: int) -> Question:
-    """Return the question for the number of iteration k itself, which no other iteration has."""
+def make_number_question(k: int) -> Question:
+    """Return the question for the number k itself: no other iteration has the same answer."""
     return Question(lambda number: number, k, None)
 
 
@@ -73,7 +73,7 @@ def find_cycle(function: Callable[[Any], object]) -> Cycle | None:
 
 
 class Iteration:
-    """The number of an iteration, or a whole number computed from it, that notes questions.
+    """A whole number computed from the number of an iteration, which records what is asked of it.
 
     k: the iteration. questions: the list to which questions are added. value: function of an
     iteration that returns the number there. slope: (a, c) where the number is a k + c. cycle: when
@@ -95,7 +95,7 @@ class Iteration:
         self._value, self._slope, self._cycle = value, slope, cycle
 
     def _ask(self, ask: Callable[[int], Any], cycle: Cycle | None) -> Any:
-        """Note a question, and return its answer at this iteration."""
+        """Record a question, and return its answer at this iteration."""
         self._questions.append(Question(ask, ask(self._k), cycle))
         return self._questions[-1].answer
 
@@ -104,10 +104,11 @@ class Iteration:
         number: int = self._ask(self._value, self._cycle)
         return number
 
-    def _compute(self, function: Callable[[Any, Any], Any], other: Any, swapped: bool) -> Any:
-        """Return a function of this number and another operand, which comes first if swapped.
+    def _apply(self, function: Callable[[Any, Any], Any], other: Any, swapped: bool) -> Any:
+        """Apply a binary operator to this number and another operand, which comes first if swapped.
 
-        It is plain where the other is no whole number, and where it is always the same.
+        The result is a plain number where the other is no whole number, and where it is the same
+        at all iterations.
         """
         is_whole = isinstance(other, (Iteration, int, np.integer))
         if not is_whole or function in (operator.truediv, operator.pow):
@@ -116,32 +117,32 @@ class Iteration:
             number = self._ask_number()
             return function(other, number) if swapped else function(number, other)
 
-        mine, slope, cycle = self._value, None, self._cycle
+        left, slope, cycle = self._value, None, self._cycle
         if isinstance(other, Iteration):
-            others, cycle = other._value, join_cycles([self._cycle, other._cycle])
+            right, cycle = other._value, join_cycles([self._cycle, other._cycle])
         else:
             plain = int(other)
-            others = lambda k: plain  # noqa: E731
+            right = lambda k: plain  # noqa: E731
         if swapped:
-            mine, others = others, mine
+            left, right = right, left
 
-        def value(k: int) -> int:
-            """Return the number at iteration k."""
-            number: int = function(mine(k), others(k))
+        def compute(k: int) -> int:
+            """Return the result of the operator at iteration k."""
+            number: int = function(left(k), right(k))
             return number
 
-        here = value(self._k)
+        result = compute(self._k)
         if not isinstance(other, Iteration) and self._slope:
             if function in (operator.add, operator.sub, operator.mul):
-                slope = value(1) - value(0), value(0)
+                slope = compute(1) - compute(0), compute(0)
             elif function is operator.mod and not swapped:
                 cycle = 0, abs(int(other))
         if cycle == ALWAYS or (slope and not slope[0]):
-            return here
-        return Iteration(self._k, self._questions, value, slope, cycle)
+            return result
+        return Iteration(self._k, self._questions, compute, slope, cycle)
 
     def _compare(self, function: Callable[[Any, Any], Any], other: Any) -> Any:
-        """Return the answer to a comparison with another operand."""
+        """Record the comparison with another operand as a question, and return its answer."""
         if isinstance(other, Iteration):
             both = join_cycles([self._cycle, other._cycle])
             return self._ask(lambda k: function(self._value(k), other._value(k)), both)
@@ -178,8 +179,8 @@ def _add_method(name: str, method: Callable[..., Any]) -> None:
 
 for _name in (*WHOLE, "truediv", "pow"):
     _of = getattr(operator, f"__{_name}__")
-    _add_method(_name, lambda self, other, _of=_of: self._compute(_of, other, False))
-    _add_method(f"r{_name}", lambda self, other, _of=_of: self._compute(_of, other, True))
+    _add_method(_name, lambda self, other, _of=_of: self._apply(_of, other, False))
+    _add_method(f"r{_name}", lambda self, other, _of=_of: self._apply(_of, other, True))
 for _name in COMPARISONS:
     _of = getattr(operator, _name)
     _add_method(_name, lambda self, other, _of=_of: self._compare(_of, other))

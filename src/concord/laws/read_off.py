@@ -29,8 +29,8 @@ from concord.laws.iterations import (
     Cycle,
     Iteration,
     Question,
-    ask_for_number,
     join_cycles,
+    make_number_question,
 )
 from concord.laws.scripts import (
     LOST,
@@ -226,7 +226,7 @@ class StepReader:
         questions: list[Question] = []
         number: Any = Iteration(k, questions)
         if not self._notes_questions:
-            number, questions = k, [ask_for_number(k)]
+            number, questions = k, [make_number_question(k)]
         problem = self._scripted_problem(script, state.x)
         after = self._sampler.step(state, number, problem, network, script)
         check_state(after, self._sampler, state.x.shape, state)

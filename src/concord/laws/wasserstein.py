@@ -143,9 +143,10 @@ def bootstrap_w2(
 
 
 def kurtosis(centered: np.ndarray) -> np.ndarray:
-    """Return the kurtosis of draws (first axis) less their mean, the largest over coordinates.
+    """Return the largest kurtosis over coordinates of centered draws.
 
-    centered: shape (n, ..., dim). Returns shape (...); nan where no coordinate varies.
+    centered: n draws less their mean, shape (n, ..., dim). Returns shape (...); nan where no
+    coordinate varies.
     """
     with np.errstate(all="ignore"):
         squares = centered**2
@@ -153,7 +154,7 @@ def kurtosis(centered: np.ndarray) -> np.ndarray:
 
 
 def has_heavy_tails(values: np.ndarray, count: int) -> np.ndarray:
-    """Return whether draws are so heavy-tailed that intervals of fitted moments miss them.
+    """Return whether draws have tails so heavy that intervals for fitted moments do not hold.
 
     The error of a fitted variance follows from the kurtosis, which few draws far away decide, and
     which most sets of draws underestimate. So tails are heavy at a draw if its kurtosis is more

@@ -34,25 +34,25 @@ class Meter:
 
     @property
     def unicasts(self) -> np.ndarray:
-        """Return the vectors sent since the start, one for each neighbor that they go to.
+        """The number of vectors each agent has sent, one for each neighbor that receives them.
 
-        Shape (agents,) or (chains, agents).
+        Since the start. Shape (agents,) or (chains, agents).
         """
         return self._unicasts + self._rounds * self.copies
 
     @property
     def broadcasts(self) -> np.ndarray:
-        """Return the vectors sent since the start, one for all neighbors that they go to.
+        """The number of vectors each agent has sent, one for all neighbors that receive them.
 
-        Shape (agents,) or (chains, agents).
+        Since the start. Shape (agents,) or (chains, agents).
         """
         return self._broadcasts + self._rounds * self.once
 
     @property
     def unicast_bytes(self) -> np.ndarray:
-        """Return the bytes of all ``unicasts`` since the start, that each agent has sent.
+        """The bytes each agent has sent, of a vector for each neighbor that receives it.
 
-        Shape (agents,), or (chains, agents) where chains differ.
+        Since the start. Shape (agents,), or (chains, agents) where chains differ.
         """
         total: np.ndarray = self._bytes + self._round_bytes * self.copies
         return total

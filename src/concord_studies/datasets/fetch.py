@@ -116,8 +116,8 @@ def _download(url: str, part: Path, size: int, timeout: float) -> None:
     load = pooch.HTTPDownloader(chunk_size=1 << 16, timeout=timeout, headers=headers)
     end: Future[None] = Future()
 
-    def download(file: _BoundedFile) -> None:
-        """Download to an open file, whose closing ends this."""
+    def load_into(file: _BoundedFile) -> None:
+        """Write the download to an open file; closing the file ends the download."""
         try:
             end.set_result(load(url, file, None))
         except Exception as error:
@@ -127,7 +127,7 @@ def _download(url: str, part: Path, size: int, timeout: float) -> None:
     try:
         with _BoundedFile(part, size) as file:
             # A thread of its own: each byte that comes renews the wait for the next one.
-            Thread(target=download, args=(file,), daemon=True).start()
+            Thread(target=load_into, args=(file,), daemon=True).start()
             end.result(limit)
     except TimeoutError:
         raise _Refused(f"failed: it has not sent {size} bytes in {round(limit, 1)} s") from None

@@ -77,7 +77,7 @@ class OutputToDraw:
         text = self.path.with_suffix(".caption.md")
         write_whole(text, captions.markdown(self.inputs["caption"]))
         inputs = {str(path): sha256(path) for path in sorted(self.tables)}
-        self.guard.end()
+        self.guard.check_again()
         write_provenance(
             [*outputs, text],
             **{key: self.inputs[key] for key in ("seed", "code", "libraries", "caption")},

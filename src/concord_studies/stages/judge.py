@@ -90,7 +90,7 @@ def ledger(
 def _write(rows: Sequence[Row], page: str, outputs: Sequence[Path], guard: Guard) -> None:
     """Write verdicts as a table (.csv) and as a page (.md), with their provenance."""
     texts = {".csv": table_of(ledgers.COLUMNS, rows), ".md": page}
-    guard.end()
+    guard.check_again()
     written = {output: texts[output.suffix] for output in outputs}
     provenance.write(written, planned=guard.planned)
 

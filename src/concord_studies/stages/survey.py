@@ -63,7 +63,7 @@ def survey(
         smoke = study.config["scale"] == "smoke"
         drawn = figures.save(rows, pages.names(multiverse), says, pictures, smoke)
     written = {output: texts[output.suffix] for output in outputs}
-    guard.end()
+    guard.check_again()
     provenance.write(written, drawn, seed=study.config["seed"], planned=guard.planned)
 
 
