@@ -33,7 +33,7 @@ LABELS = {
 
 WINDOWS = 24
 FLOORS = 50
-check_problem = partial(check_grid, "marginal_distance")
+check_problem = partial(check_grid, "w1_marginal")
 
 
 def rows(m: Measurement) -> Iterator[Row]:
