@@ -6,6 +6,8 @@ import pytest
 
 from concord.errors import ConcordError
 from concord.laws.law import SIZE_LIMIT
+from concord.sampler import Sampler
+from concord_studies.metrics import states_law
 from whole_runs import measure
 
 
@@ -92,3 +94,13 @@ def test_divergence_and_consensus_error_of_d_ula():
     assert late["theorem2_step.a below (26)", "network"] in (0, 1)
     with pytest.raises(ConcordError, match="D-ULA"):
         measure(["kl"])
+
+
+def test_a_step_that_fails_is_left_to_its_jobs():
+    """Planning asks whether a sampler has a law, and ends in no error of a plug-in's."""
+
+    class Broken(Sampler):
+        def step(self, *arguments):
+            raise RuntimeError("boom")
+
+    assert states_law(Broken())
