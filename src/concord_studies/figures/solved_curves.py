@@ -19,7 +19,6 @@ from concord_studies import scores, selection
 from concord_studies.contracts import PRICES, Read
 from concord_studies.figures import style
 from concord_studies.figures._axes import label_ends, label_log_axis
-from concord_studies.figures._lines import MUTED
 from concord_studies.figures._panels import Names, Panels, arrange_panels
 from concord_studies.results import Measured
 
@@ -66,7 +65,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         best = set(np.argsort(last, kind="stable")[::-1][:BEST].tolist())
         for place, (look, values) in enumerate(zip(looks, solved, strict=True)):
             share = np.arange(len(values) + 1) / total[place]
-            color, width = (look.color, 1.3) if place in best else (MUTED, 0.7)
+            color, width = (look.color, 1.3) if place in best else (style.MUTED, 0.7)
             x = np.concatenate([[low / 1.1], values, [high * 1.1]])
             line: dict[str, Any] = {"drawstyle": "steps-post", "color": color, "lw": width}
             ax.plot(x, np.append(share, share[-1]), zorder=2 + (place in best), **line)

@@ -130,6 +130,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 ORDERED = ("#440154", "#46327E", "#365C8D", "#277F8E", "#1FA187")
 AGENTS = ("#0B2545", "#3F75A0", "#7A93A8", "#14406B", "#5585AB", "#6B7F91")
 NOTE = "#555555"  # the color of what is written beside lines
+MUTED = "#949494"  # lines that stand back
 
 SAMPLERS = {
     "de_sgld": (BLUE, "o"),
@@ -195,6 +196,45 @@ SYMBOLS = {
     "penalty": r"$\rho$",
     "rho": r"$\rho$",
 }
+
+
+@styled
+def lay_out(figure: Figure) -> None:
+    """Lay out a figure as those of Concord: nothing overlaps, and long labels of axes wrap.
+
+    A label is long if it is longer than its panel. Formulas and the labels of axes that are in no
+    grid stay as they are, as does the layout of a figure that has an engine of its own.
+    """
+    if figure.get_layout_engine() is None:
+        figure.set_layout_engine("constrained")
+    renderer, added = FigureCanvasAgg(figure).get_renderer(), 0
+    for axes in figure.axes:
+        if (place := axes.get_subplotspec()) is None:
+            continue
+        grid = place.get_gridspec()
+        parts = (grid.get_width_ratios(), place.colspan), (grid.get_height_ratios(), place.rowspan)
+        for axis, size, (ratios, span) in zip("xy", figure.get_size_inches(), parts, strict=True):
+            room = size * sum(ratios[n] for n in span) / sum(ratios) - 0.35  # beside it are numbers
+            label: Any = getattr(axes, f"{axis}axis").label
+            box = label.get_window_extent(renderer)
+            length = (box.width if axis == "x" else box.height) / figure.dpi
+            if length > room and "\n" not in (text := label.get_text()):
+                label.set_text(wrap_label(text, int(len(text) * room / length)))
+                added = max(added, label.get_text().count("\n") * (axis == "x"))
+    figure.set_figheight(figure.get_figheight() + 0.15 * added)
+
+
+def wrap_label(text: str, width: int) -> str:
+    """Return a text in lines of so many characters, at a bracket if that is enough.
+
+    A formula stays on one line.
+    """
+    head, bracket, rest = text.partition(" (")
+    if bracket and max(len(head), len(rest) + 1) <= width:
+        return f"{head}\n({rest}"
+    whole = re.sub(r"\$[^$]*\$", lambda formula: formula[0].replace(" ", "\0"), text)
+    lines = textwrap.wrap(whole, max(width, 1), break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines).replace("\0", " ")
 
 
 def drawing(draw: Callable[..., Figure]) -> Callable[..., Figure]:

@@ -410,7 +410,7 @@ def test_what_is_read_is_what_is_drawn():
     found = curves.reads(build(curves.Params, options, "x"))
     names = [(read, ()) if isinstance(read, str) else (read.metric, read.agents) for read in found]
     network = ("network",)
-    assert names == [("m", (1,)), ("sd", (1,)), ("seconds", network), ("f", ()), ("m", ())]
+    assert names == [("m", (1,)), ("seconds", network), ("sd", (1,)), ("f", ()), ("m", ())]
 
 
 def test_a_distribution_is_the_values_in_order_over_shares(by_topology):
