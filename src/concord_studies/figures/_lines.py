@@ -16,12 +16,6 @@ from concord_studies.results import AVERAGE, Divergence, Measured, Series
 
 Params = Any  # those of curves, of one panel
 NOTHING = Series.without_intervals(np.zeros(0), np.zeros(0))
-CIRCLE: dict[str, Any] = {
-    **{"marker": "o", "markersize": 3.2, "markerfacecolor": "white", "markeredgewidth": 0.8},
-    "linestyle": "",
-}
-CROSS: dict[str, Any] = {"marker": "x", "markersize": 5, "markeredgewidth": 1.3, "linestyle": ""}
-HOLLOW: dict[str, Any] = {"marker": "o", "markerfacecolor": "white", "linestyle": ""}
 
 
 @dataclass(frozen=True)
@@ -60,11 +54,8 @@ class Line:
     @property
     def name(self) -> str:
         """Return the line's text, and its agent where text and color are of something else."""
-        return self.text if self.params.lines == "agent" else self.text + self._and_agent
-
-    @property
-    def _and_agent(self) -> str:
-        return f", {style.name('agent', self.agent)}"
+        alone = self.params.lines == "agent" or self.params.x.over
+        return self.text if alone else f"{self.text}, {style.name('agent', self.agent)}"
 
     @property
     def pattern(self) -> Any:
@@ -128,10 +119,6 @@ class LineOverLabel(Line):
     sets: np.ndarray = field(default_factory=lambda: np.zeros((0, 1)))
     hollow: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
 
-    @property
-    def _and_agent(self) -> str:
-        return ""
-
     def read(self, companion: str) -> Series | None:
         """Return the last values of ``<metric>_<companion>``, or the estimates of runs without.
 
@@ -166,12 +153,6 @@ class LinePanel:
     params: Params
     lines: list[Line]
     levels: Sequence[Level] = ()
-
-    @property
-    def runs(self) -> list[Measured]:
-        """Return the runs that the panel shows, that of each line."""
-        over = self.params.x.over or not self.lines
-        return self.cell.runs if over else [line.run for line in self.lines]
 
     @property
     def is_log(self) -> bool:
@@ -231,9 +212,8 @@ def _read_lines(cell: Cell, scope: Sequence[Measured], params: Params) -> Iterat
     if key == "agent":
         run = selection.take_single(cell.runs, f"panel {cell.title!r}")
         for agent, look in zip(agents, style.looks(key, agents), strict=True):
-            yield _read_line(
-                Line(params, run, agent, agent, style.name(key, agent, params.names), look)
-            )
+            text = style.name(key, agent, params.names)
+            yield _read_line(Line(params, run, agent, agent, text, look))
         return
     for value, look, text, runs in split_lines(cell.runs, scope, key, params.names):
         for place, agent in enumerate(agents if runs else ()):
@@ -313,7 +293,7 @@ def draw_lines(panel: LinePanel, axes: Axes) -> None:
         axes.plot(x, y, **look, label=line.name)
         if isinstance(line, LineOverLabel) and line.hollow.any():
             at, edge = line.estimate.take(line.hollow), {"markeredgecolor": line.look.color}
-            look = {**HOLLOW, **edge, "markersize": 4, "label": "_hollow", "zorder": 3.2}
+            look = {**style.HOLLOW, **edge, "markersize": 4, "label": "_hollow", "zorder": 3.2}
             axes.plot(at.iteration, at.value, **look)
 
 
@@ -326,48 +306,36 @@ def mark_divergence(panel: LinePanel, axes: Axes) -> None:
             continue
         last = line.main.value[-1] if line.main.value.size else math.inf
         inside = last < top
-        axes.plot(
-            [line.diverged_at],
-            [last if inside else 0.97],
-            transform=axes.transData if inside else axes.get_xaxis_transform(),
-            **CROSS,
-            color=line.look.color,
-            label=f"_diverged {line.name}",
-            clip_on=False,
-            zorder=4,
-        )
-        out = np.flatnonzero(line.main.value > top)
-        at = line.main.iteration[out[0]] if out.size else line.diverged_at
+        look: dict[str, Any] = {
+            **style.CROSS,
+            "color": line.look.color,
+            "clip_on": False,
+            "zorder": 4,
+        }
+        look["transform"] = axes.transData if inside else axes.get_xaxis_transform()
+        place = [last if inside else 0.97]
+        axes.plot([line.diverged_at], place, **look, label=f"_diverged {line.name}")
+        out = line.main.iteration[line.main.value > top]
         part, first = line.diverged.fraction, f"$k$ = {line.diverged.iteration:g}"
         who = "" if panel.params.lines == "agent" else f"{line.text}: "
         share = "all" if part >= 1 else f"{100 * part:.2g} % of the"
         text = f"{who}{share} chains diverged,\nthe first at {first}"
         if line.run.run.get("chains") == 1:
             text = f"{who}diverged at {first}"
-        color = style.darken(line.look.color)
-        notes.setdefault(line.run.name, (inside, float(at), last, text, color))
+        at, color = float([*out, line.diverged_at][0]), style.darken(line.look.color)
+        notes.setdefault(line.run.name, (inside, at, last, text, color))
     # Arrows from the texts, in the room that the limits leave above the other curves, to crosses
     # below or to where curves leave the panel above; in this order no arrow crosses a text.
     arrow: dict[str, Any] = {"arrowstyle": "->", "linewidth": 0.6, "shrinkB": 4, "relpos": (0, 0.5)}
+    look = {"ha": "right", "va": "top", "fontsize": style.SMALL, "bbox": style.PLATE, "zorder": 4}
+    look |= {"textcoords": "axes fraction", "in_layout": False}
     height = 0.91
     for inside, at, last, text, color in sorted(
         notes.values(), key=lambda note: (note[0], note[1] if note[0] else -note[1])
     ):
-        axes.annotate(
-            text,
-            (at, last if inside else 0.99),
-            xycoords="data" if inside else ("data", "axes fraction"),
-            xytext=(0.99, height),
-            textcoords="axes fraction",
-            ha="right",
-            va="top",
-            fontsize=style.SMALL,
-            color=color,
-            arrowprops={**arrow, "color": color},
-            bbox=style.PLATE,
-            in_layout=False,
-            zorder=4,
-        )
+        look |= {"color": color, "arrowprops": {**arrow, "color": color}}
+        coordinates: Any = "data" if inside else ("data", "axes fraction")
+        axes.annotate(text, (at, last if inside else 0.99), (0.99, height), coordinates, **look)
         height -= 0.1 * (1 + text.count("\n"))
 
 
@@ -384,6 +352,6 @@ def list_marks(panels: Sequence[LinePanel], labels: set[Any]) -> Iterator[Artist
     if "_printed" in labels:
         yield style.entry("print", **style.PRINTED)
     if any(line.diverged for panel in panels for line in panel.lines):
-        yield style.entry("diverged", color=style.GRAY, **CROSS)
+        yield style.entry("diverged", color=style.GRAY, **style.CROSS)
     if "_hollow" in labels:
-        yield style.entry("estimated", color=style.GRAY, **HOLLOW)
+        yield style.entry("estimated", color=style.GRAY, **style.HOLLOW)

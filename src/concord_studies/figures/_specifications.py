@@ -70,17 +70,12 @@ def _draw_all(
 
 def _find_case(rows: Sequence[Row]) -> str:
     """Return the first case whose verdict differs in the most universes from the study's own."""
-    study = {
-        (row["case"], row["reading"]): outcome(row["verdict"])
-        for row in rows
-        if row["universe"] == BASE
-    }
+    base = [row for row in rows if row["universe"] == BASE]
+    study = {(row["case"], row["reading"]): outcome(row["verdict"]) for row in base}
     turned = Counter(dict.fromkeys((case for case, _ in study), 0))
     for row in rows:
-        turned[row["case"]] += outcome(row["verdict"]) not in (
-            "",
-            study[row["case"], row["reading"]],
-        )
+        same = study[row["case"], row["reading"]]
+        turned[row["case"]] += outcome(row["verdict"]) not in ("", same)
     return turned.most_common(1)[0][0]
 
 
@@ -93,14 +88,8 @@ def curve(says: str, rows: Sequence[Row], names: Mapping[str, str]) -> Figure:
     lines = _list_lines({row["universe"] for row in shown}, names)
     height = 0.115 * len(lines) + 0.1
     figure = Figure(figsize=(style.FULL, 2.2 + height), layout="constrained")
-    axes = figure.subplots(
-        2,
-        len(readings),
-        squeeze=False,
-        sharex="col",
-        sharey="row",
-        gridspec_kw={"height_ratios": [1.6, height]},
-    )
+    grid: Any = {"gridspec_kw": {"height_ratios": [1.6, height]}, "squeeze": False}
+    axes = figure.subplots(2, len(readings), sharex="col", sharey="row", **grid)
     for reading, (top, below) in zip(readings, axes.T, strict=True):
         of_reading = [row for row in shown if row["reading"] == reading]
         of_reading.sort(key=lambda row: (_number(row), row["universe"] != BASE))

@@ -83,10 +83,11 @@ from concord_studies.figures._panels import (
     cross_panels,
 )
 from concord_studies.layers import ChosenLayer
-from concord_studies.option_notes import NamesLabel, NamesRuns
+from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
 
 LABELS = dict.fromkeys(("w2", "w2_exact"), "$W_2$ to the posterior")
+USUAL = ("intervals", "exact", "recorded", "floor", "point")  # layers
 HALF_DECADE = math.sqrt(10)
 
 
@@ -131,9 +132,7 @@ class Panel(Options):
     """One entry of ``panels``; an option it leaves out is taken from the figure."""
 
     title: Annotated[str, "text above the panel, after its letter"] = ""
-    select: Annotated[dict | None, NamesRuns("runs of this panel: {label: value or [values]}")] = (
-        None
-    )
+    select: Select = None
     lines: Annotated[str | None, NamesLabel("'agent', or the label that colors tell apart")] = None
     agents: Annotated[Some[int | str] | None, "agents drawn: indices, 'average'"] = None
     layers: Layers | None = None
@@ -154,7 +153,7 @@ class Params(Options):
     agents: Annotated[
         Some[int | str], "agents drawn: indices, average, network, or as the metric has them"
     ] = (0,)
-    layers: Layers = tuple(map(ChosenLayer, ("intervals", "exact", "recorded", "floor", "point")))
+    layers: Layers = msgspec.field(default_factory=lambda: tuple(map(ChosenLayer, USUAL)))
     x: Annotated[X, "the x axis"] = X()
     y: Annotated[Y, "the y axis"] = Y()
     printed: Printed = ()
@@ -211,9 +210,8 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     xlabel = _axes.name_price(x.over or x.counts)
     if x.over:
         xlabel = str((params.names or {}).get(x.over, style.SYMBOLS.get(x.over, xlabel)))
-    drawn.label(
-        x.label or xlabel, y.label or LABELS.get(params.metric, words.metric(params.metric))
-    )
+    ylabel = LABELS.get(params.metric, words.metric(params.metric))
+    drawn.label(x.label or xlabel, y.label or ylabel)
     for panel, ax in shown:
         if panel.params.x is not x:
             ax.set_xlabel(panel.params.x.label or panel.params.x.over or ax.get_xlabel())
@@ -357,12 +355,8 @@ def _add_legends(params: Params, panels: Sequence[LinePanel], drawn: Panels) -> 
 
 def _list_patterns(params: Params, panels: Sequence[LinePanel]) -> list[Artist]:
     """Return the legend's entries of line patterns, if there are several."""
-    patterns = {
-        style.name("agent", line.agent, params.names): line.pattern
-        for panel in panels
-        if panel.params.lines != "agent" and not panel.params.x.over
-        for line in panel.lines
-    }
-    if len(patterns) < 2:
-        return []
-    return [style.entry(text, color=style.GRAY, linestyle=look) for text, look in patterns.items()]
+    shown = [p for p in panels if p.params.lines != "agent" and not p.params.x.over]
+    lines = [line for panel in shown for line in panel.lines]
+    patterns = {style.name("agent", line.agent, params.names): line.pattern for line in lines}
+    entries = [style.entry(text, color=style.GRAY, linestyle=p) for text, p in patterns.items()]
+    return [*entries] if len(entries) > 1 else []

@@ -185,6 +185,9 @@ FLOOR: dict[str, Any] = {"color": "#444444", "linewidth": 1.0, "linestyle": (0, 
 BAND: dict[str, Any] = {"alpha": 0.2, "linewidth": 0}
 POINT: dict[str, Any] = {"color": GRAY, "linewidth": 0.8, "linestyle": "-"}
 PRINTED: dict[str, Any] = {"color": BLACK, "linewidth": 0.6, "linestyle": "-"}
+HOLLOW: dict[str, Any] = {"marker": "o", "markerfacecolor": "white", "linestyle": ""}
+CIRCLE: dict[str, Any] = {**HOLLOW, "markersize": 3.2, "markeredgewidth": 0.8}
+CROSS: dict[str, Any] = {"marker": "x", "markersize": 5, "markeredgewidth": 1.3, "linestyle": ""}
 # Behind what is written over curves.
 PLATE: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8}
 
@@ -212,15 +215,15 @@ def lay_out(figure: Figure) -> None:
         if (place := axes.get_subplotspec()) is None:
             continue
         grid = place.get_gridspec()
-        parts = (grid.get_width_ratios(), place.colspan), (grid.get_height_ratios(), place.rowspan)
-        for axis, size, (ratios, span) in zip("xy", figure.get_size_inches(), parts, strict=True):
-            room = size * sum(ratios[n] for n in span) / sum(ratios) - 0.35  # beside it are numbers
-            label: Any = getattr(axes, f"{axis}axis").label
-            box = label.get_window_extent(renderer)
-            length = (box.width if axis == "x" else box.height) / figure.dpi
-            if length > room and "\n" not in (text := label.get_text()):
-                label.set_text(wrap_label(text, int(len(text) * room / length)))
-                added = max(added, label.get_text().count("\n") * (axis == "x"))
+        along: Any = (axes.xaxis, grid.get_width_ratios(), place.colspan)
+        across: Any = (axes.yaxis, grid.get_height_ratios(), place.rowspan)
+        for side, (axis, ratios, span) in enumerate((along, across)):
+            part = sum(ratios[n] for n in span) / sum(ratios)
+            room = figure.get_size_inches()[side] * part - 0.45  # beside it are numbers
+            text, length = axis.label.get_text(), axis.label.get_window_extent(renderer).size[side]
+            if length > room * figure.dpi and "\n" not in text:
+                axis.label.set_text(wrap_label(text, int(len(text) * room * figure.dpi / length)))
+                added = max(added, axis.label.get_text().count("\n") * (side == 0))
     figure.set_figheight(figure.get_figheight() + 0.15 * added)
 
 
@@ -479,9 +482,8 @@ def _simplify_bands(figure: Figure) -> None:
     for band in figure.findobj(PolyCollection):
         shown = band.get_transform()
         paths = [shown.transform_path(path).cleaned(simplify=True) for path in band.get_paths()]
-        band.set_verts(
-            [shown.inverted().transform(np.asarray(path.vertices)[:-1]) for path in paths]
-        )
+        corners = (np.asarray(path.vertices)[:-1] for path in paths)
+        band.set_verts([shown.inverted().transform(of) for of in corners])
 
 
 def _round_number(number: re.Match[bytes]) -> bytes:

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from concord_studies.figures import style
-from concord_studies.figures._lines import CIRCLE, NOTHING, Line, LinePanel
+from concord_studies.figures._lines import NOTHING, Line, LinePanel
 from concord_studies.layers import Layer
 from concord_studies.results import Series
 
@@ -32,7 +32,7 @@ class Params(Layer):
             at = ours.take(np.searchsorted(ours.iteration, record.iteration))
             lo, hi = (factor * (end / at.value - 1) for end in (at.lo, at.hi))
             apart = Series(record.iteration, record.value / at.value - 1, lo, hi)
-        circles = {**CIRCLE, "markeredgecolor": line.look.color, "markersize": 2}
+        circles = {**style.CIRCLE, "markeredgecolor": line.look.color, "markersize": 2}
         circles |= {"markevery": None, "zorder": 2}
         return replace(line, estimate=apart, law=None, has_interval=True, drawn_as=circles)
 
@@ -40,10 +40,8 @@ class Params(Layer):
         """Draw a line at 0 and the bands."""
         axes.axhline(0, **style.POINT, zorder=1.6)
         for line in panel.lines:
-            band, color = line.estimate, line.look.color
-            axes.fill_between(
-                band.iteration, band.lo, band.hi, color=color, **style.BAND, zorder=1.5
-            )
+            band, look = line.estimate, {"color": line.look.color, **style.BAND, "zorder": 1.5}
+            axes.fill_between(band.iteration, band.lo, band.hi, **look)
 
     def legend(self, panels: Sequence[LinePanel], labels: Collection[Any]) -> Iterator[Artist]:
         """Yield an entry for the bands."""

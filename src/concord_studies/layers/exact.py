@@ -25,15 +25,9 @@ class Params(Layer):
         """Draw the estimates beneath the laws."""
         for line in panel.lines:
             if line.law is not None and not line.is_muted and not panel.params.x.over:
-                axes.plot(
-                    line.estimate.iteration,
-                    line.estimate.value,
-                    color=style.lighten(line.look.color),
-                    linestyle=line.pattern,
-                    linewidth=0.7,
-                    zorder=1.9,
-                    label=f"_estimate {line.name}",
-                )
+                at, color = line.estimate, style.lighten(line.look.color)
+                look = {"color": color, "linestyle": line.pattern, "linewidth": 0.7, "zorder": 1.9}
+                axes.plot(at.iteration, at.value, **look, label=f"_estimate {line.name}")
 
     def legend(self, panels: Sequence[LinePanel], labels: Collection[Any]) -> Iterator[Artist]:
         """Yield an entry where some lines are laws and others estimates."""

@@ -33,7 +33,7 @@ class Params(Layer):
         """Return the panel with its floors, each with its number of draws (0 if not known)."""
         metric = self.metric or f"{panel.params.metric}_floor"
         floors: dict[float, int] = {}
-        for run in panel.runs[:1] if self.metric else panel.runs:
+        for run in panel.cell.runs[:1] if self.metric else panel.cell.runs:
             for value in run.values(metric)[-1:].tolist():
                 if not any(math.isclose(value, other, rel_tol=0.05) for other in floors):
                     floors[value] = int(run.run["chains"]) if metric in OF_CHAINS else 0

@@ -8,7 +8,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from concord_studies.figures import style
-from concord_studies.figures._lines import CIRCLE, Line, LinePanel
+from concord_studies.figures._lines import Line, LinePanel
 from concord_studies.layers import Layer
 
 
@@ -27,10 +27,10 @@ class Params(Layer):
         for index, line in enumerate(panel.lines):
             if (record := line.beside.get("recorded")) is not None:
                 at = record.take(panel.choose_places(index, record.iteration, 14))
-                look = {**CIRCLE, "markeredgecolor": line.look.color, "zorder": 3.2}
+                look = {**style.CIRCLE, "markeredgecolor": line.look.color, "zorder": 3.2}
                 axes.plot(at.iteration, at.value, **look, label=f"_recorded {line.name}")
 
     def legend(self, panels: Sequence[LinePanel], labels: Collection[Any]) -> Iterator[Artist]:
         """Yield an entry if there is a record of a run shown."""
         if any("recorded" in line.beside for panel in panels for line in panel.lines):
-            yield style.entry("recorded by the authors", **CIRCLE, markeredgecolor=style.GRAY)
+            yield style.entry("recorded by the authors", **style.CIRCLE, markeredgecolor=style.GRAY)

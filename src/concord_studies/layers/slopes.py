@@ -27,17 +27,9 @@ class Params(Layer):
             along = 1.35 * y[0] * (ends / x[0]) ** exponent
             axes.plot(ends, along, **style.POINT, zorder=1.9, label="_slope")
             if len(self.exponents) > 1:  # else the legend has its name
-                axes.annotate(
-                    f"$k^{{{exponent:g}}}$",
-                    (ends[1], along[1]),
-                    (3, 0),
-                    textcoords="offset points",
-                    va="center",
-                    ha="left",
-                    annotation_clip=False,
-                    fontsize=style.SMALL,
-                    color=style.NOTE,
-                )
+                look: dict[str, Any] = {"fontsize": style.SMALL, "color": style.NOTE, "ha": "left"}
+                look |= {"va": "center", "textcoords": "offset points", "annotation_clip": False}
+                axes.annotate(f"$k^{{{exponent:g}}}$", (ends[1], along[1]), (3, 0), **look)
 
     def legend(self, panels: Sequence[LinePanel], labels: Collection[Any]) -> Iterator[Artist]:
         """Yield an entry for a single power."""

@@ -341,6 +341,22 @@ def test_a_slope_stands_beside_what_falls() -> None:
     assert "$k^{-0.5}$" in [text.get_text() for text in figure.legends[0].get_texts()]
 
 
+@pytest.mark.parametrize("scale", ["linear", "log"])
+def test_lines_of_one_iteration_are_points_with_bars_at_a_tick(scale):
+    """Not even the average, which has no marker else, is invisible."""
+    measured = w2(run(), [0, "average"])
+    table = measured.metrics[measured.metrics["iteration"].isin([100])]
+    one = Measured(measured.run, table)
+    figure = draw([one], agents=[0, "average"], x={"scale": scale})
+    (axes,) = figure.axes
+    assert [line.get_marker() for line in shown(axes).values()] == ["o", "o"]
+    assert len([bars for bars in axes.collections if len(bars.get_segments())]) == 2
+    figure.draw_without_rendering()
+    ticks = [text.get_text() for text in axes.get_xticklabels()]
+    assert ticks == ["100"] and not axes.xaxis.get_offset_text().get_text()
+    assert not [text for text in axes.get_xticklabels(minor=True) if text.get_text()]
+
+
 def accuracy(sampler: str, agents: int = 3) -> Measured:
     rows = []
     for agent in range(agents):
