@@ -56,7 +56,7 @@ def describe_output(study: Study, section: str, name: str) -> Caption:
     entry, (kind, params) = study.output(section, name), study.kind_of(section, name)
     runs = [run.document for run in study.output_runs(section, name)]
     metrics = [read if isinstance(read, str) else read.metric for read in kind.reads(params)]
-    metrics += _find_line_metrics(params, metrics, runs)
+    metrics += [*_find_companions(params, metrics, runs)]
     titles = {key: study.experiments[key].get("title", "") for key in study.experiments}
     if names := getattr(params, "names", None):  # the study's, too
         entry = msgspec.structs.replace(entry, options={**entry.options, "names": names})
@@ -133,9 +133,7 @@ def _group(runs: Iterable[Document], key: Callable[[Document], Any]) -> dict[Any
     return groups
 
 
-def _find_line_metrics(
-    params: Any, reads: Sequence[str], runs: Sequence[Document]
-) -> Iterator[str]:
+def _find_companions(params: Any, reads: Sequence[str], runs: Sequence[Document]) -> Iterator[str]:
     """Yield the metrics of a figure's layers, such as "w2_floor", that some run has."""
     layers = (of.params for of in getattr(params, "layers", ()) if isinstance(of, ChosenLayer))
     companions = [layer.companion for layer in layers if layer.companion]
