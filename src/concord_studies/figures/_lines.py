@@ -58,6 +58,14 @@ class Line:
         return self.text if alone else f"{self.text}, {style.name('agent', self.agent)}"
 
     @property
+    def options(self) -> dict[str, Any]:
+        """Return matplotlib's options; first lines have markers, and so has any single point."""
+        marker = self.look.marker if self.first else ""
+        if len(self.main.value) == 1:
+            marker = self.look.marker or "o"
+        return {**self.look.line, "marker": marker, "linestyle": self.pattern, **self.drawn_as}
+
+    @property
     def pattern(self) -> Any:
         """Return the line's pattern: dashed for the average, solid for an agent."""
         return style.AVERAGE_STYLE if self.agent == AVERAGE else "-"
@@ -171,7 +179,7 @@ class LinePanel:
         size, looks = style.RC["lines.markersize"], {}
         for line in (line for line in self.lines if line.first):
             text = line.text if len(line.last_value) or line.diverged else f"{line.text} (no point)"
-            looks[text] = {"linestyle": line.pattern, **line.look.line, **line.drawn_as}
+            looks[text] = line.options
         return [style.entry(text, **look | {"markersize": size}) for text, look in looks.items()]
 
     def place_above(self, index: int) -> float:
@@ -278,17 +286,14 @@ def draw_lines(panel: LinePanel, axes: Axes) -> None:
     """Draw a panel's lines, the first on top; one of a single point as its marker."""
     many = len(panel.lines) > 6
     for index, line in enumerate(panel.lines):
-        x, y, marker = line.main.iteration, line.main.value, line.look.marker
+        x, y = line.main.iteration, line.main.value
         width = 0.9 if many else style.RC["lines.linewidth"]
         look = {
-            **line.look.line,
-            "marker": marker or "o" if len(x) == 1 else marker if line.first else "",
-            "linestyle": line.pattern,
             "linewidth": 0.6 if line.is_muted else width,
             "markersize": 2.8 if many else style.RC["lines.markersize"],
             "markevery": panel.choose_places(index, x).tolist(),
             "zorder": 1.85 if line.is_muted else panel.place_above(index),
-            **line.drawn_as,
+            **line.options,
         }
         axes.plot(x, y, **look, label=line.name)
         if isinstance(line, LineOverLabel) and line.hollow.any():

@@ -64,6 +64,7 @@ from concord.options import Options, Positive, Some
 from concord_studies import metrics, selection, words
 from concord_studies.contracts import Read
 from concord_studies.figures import _axes, style
+from concord_studies.figures._layer import ChosenLayer
 from concord_studies.figures._lines import (
     LinePanel,
     draw_levels,
@@ -82,7 +83,6 @@ from concord_studies.figures._panels import (
     arrange_panels,
     cross_panels,
 )
-from concord_studies.layers import ChosenLayer
 from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
 

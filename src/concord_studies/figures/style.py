@@ -419,9 +419,8 @@ def legend_of(figure: Figure, handles: Sequence[Artist], references: Sequence[Ar
     if not groups:
         return
     heights = [_add_legend(figure, group) for group in groups]
-    first: Any = figure.legends[0]
-    more: Any
-    for more in figure.legends[1:]:  # into one box, so that the layout leaves room for all of it
+    first, *others = list[Any](figure.legends)
+    for more in others:  # into one box, so that the layout leaves room for all of it
         more.remove()
         first._legend_box.get_children().append(more._legend_handle_box)
         first.texts += more.texts
