@@ -128,5 +128,5 @@ def label_ends(axes: Axes, ends: Sequence[tuple[str, str, float]]) -> None:
     spread = spread.clip(bottom, top - height * (len(order) - 1)) + above
     for index, y in zip(order, (spread - bottom) / (top - bottom), strict=True):
         text, color, _ = ends[index]
-        look = {"xycoords": "axes fraction", "va": "center", "fontsize": style.SMALL}
+        look: Any = {"xycoords": "axes fraction", "va": "center", "fontsize": style.SMALL}
         axes.annotate(text, (1.02, y), **look, color=color)

@@ -15,9 +15,6 @@ from concord_studies.figures import style
 from concord_studies.figures._layer import Layer
 from concord_studies.figures._lines import Level, LinePanel
 
-# Floors of as many exact draws as there are chains; others are of draws over time, too.
-OF_CHAINS = ("w2_floor",)
-
 
 class Params(Layer):
     """Dotted lines at the floors of the runs."""
@@ -36,7 +33,8 @@ class Params(Layer):
         for run in panel.cell.runs[:1] if self.metric else panel.cell.runs:
             for value in run.values(metric)[-1:].tolist():
                 if not any(math.isclose(value, other, rel_tol=0.05) for other in floors):
-                    floors[value] = int(run.run["chains"]) if metric in OF_CHAINS else 0
+                    # Others than w2_floor are of draws over time, too.
+                    floors[value] = int(run.run["chains"]) if metric == "w2_floor" else 0
         levels = [Level(value, "floor", style.FLOOR, draws) for value, draws in floors.items()]
         return replace(panel, levels=[*panel.levels, *levels])
 
