@@ -69,10 +69,7 @@ def arrange_panels(
 
 
 def split_lines(
-    runs: Sequence[Measured],
-    scope: Sequence[Measured],
-    key: str,
-    names: Mapping[str, Any] | None,
+    runs: Sequence[Measured], scope: Sequence[Measured], key: str, names: Mapping[str, Any] | None
 ) -> Iterator[tuple[Any, style.Look, str, list[Measured]]]:
     """Yield each value of a label, with its look, its text, and the runs that have it.
 

@@ -97,14 +97,19 @@ Scale = Literal["linear", "log"]
 Limits = tuple[float | None, float | None]
 
 
-class X(Options):
+class Axis(Options):
+    """What both axes have."""
+
+    scale: Annotated[Scale, "scale of the axis"] = "linear"
+    limits: Annotated[Limits, "[low, high]; null leaves a side to the data"] = (None, None)
+    label: Annotated[str | None, "text beside the axis; none: what it shows"] = None
+
+
+class X(Axis):
     """The x axis."""
 
     counts: _axes.Price = _axes.ITERATION
     over: Annotated[str | None, NamesLabel("label of numbers: the last values over it")] = None
-    scale: Annotated[Scale, "scale of x"] = "linear"
-    limits: Annotated[Limits, "[low, high] of x; null leaves a side to the data"] = (None, None)
-    label: Annotated[str | None, "text below the axis; none: what x counts"] = None
 
     @property
     def can_place_divergence(self) -> bool:
@@ -112,12 +117,9 @@ class X(Options):
         return not self.over and (self.counts == _axes.ITERATION or self.counts in metrics.prices())
 
 
-class Y(Options):
+class Y(Axis):
     """The y axis."""
 
-    scale: Annotated[Scale, "scale of y"] = "linear"
-    limits: Annotated[Limits, "[low, high] of y; null leaves a side to the data"] = (None, None)
-    label: Annotated[str | None, "text beside the axis; none: what the metric is"] = None
     share: Annotated[Literal["all", "row", "none"], "panels with one y axis"] = "row"
     shows: Annotated[
         Literal["value", "percent", "error"], "percent: 100 times the metric; error: 1 minus it"
@@ -340,8 +342,7 @@ def _set_x(panel: LinePanel, axes: Axes) -> None:
 def _add_legends(params: Params, panels: Sequence[LinePanel], drawn: Panels) -> None:
     """Put a legend below all panels of the figure ``drawn``, or names at the ends of lines."""
     axes = [ax for cell, ax in drawn if cell.runs]
-    labels = {line.get_label() for ax in axes for line in ax.lines}
-    marks = list(list_marks(panels, labels))
+    marks = [*list_marks(panels, {line.get_label() for ax in axes for line in ax.lines})]
     if params.legend == "ends":
         for panel, ax in zip(panels, axes, strict=True):
             ends = [(line.text, line.look.color, *line.last_value) for line in panel.lines]

@@ -69,14 +69,12 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             x = np.concatenate([[low / 1.1], values, [high * 1.1]])
             line: dict[str, Any] = {"drawstyle": "steps-post", "color": color, "lw": width}
             ax.plot(x, np.append(share, share[-1]), zorder=2 + (place in best), **line)
-        ax.set_xscale("log")
-        ax.set_xlim(low / 1.1, high * 1.1)
+        ax.set(xscale="log", xlim=(low / 1.1, high * 1.1), xlabel=LABELS.get(price, price))
         label_log_axis(ax.xaxis)
-        ax.set_xlabel(LABELS.get(price, price))
         ends.append([(names[i], looks[i].color, last[i]) for i in sorted(best)])
     highest = max(0.1, *(share for each in ends for *_, share in each))
-    panels.axes[0].set_ylim(0, min(1, 1.1 * highest))
-    panels.axes[0].set_ylabel("share of tasks and targets solved")
+    ylabel = "share of tasks and targets solved"
+    panels.axes[0].set(ylim=(0, min(1, 1.1 * highest)), ylabel=ylabel)
     for each, ax in zip(ends, panels.axes, strict=True):
         label_ends(ax, each)
     return panels.figure

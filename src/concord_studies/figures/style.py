@@ -158,15 +158,9 @@ ENTRIES = {
     "choco_sgld": (MORE[5], "v"),
 }
 PAPERS = "_paper"  # ends the name of an entry with a paper's own settings: hollow markers
-TOPOLOGIES = {
-    name: (color, marker)
-    for name, color, marker in zip(
-        ("complete", "ring", "no_edges", "star", "path", "grid", "erdos_renyi", "edge_list"),
-        (*(MORE[i] for i in (0, 1, 3, 2, 6, 4, 5)), GRAY),
-        (*MARKERS, "o"),
-        strict=True,
-    )
-}
+_COLORS = (*(MORE[i] for i in (0, 1, 3, 2, 6, 4, 5)), GRAY)
+_NETWORKS = ("complete", "ring", "no_edges", "star", "path", "grid", "erdos_renyi", "edge_list")
+TOPOLOGIES = dict(zip(_NETWORKS, zip(_COLORS, (*MARKERS, "o"), strict=True), strict=True))
 # Ways to train: two samplers' colors, and those of gossip that sends less.
 TRAININGS = {
     "synchronous": SAMPLERS["d_ula"],
