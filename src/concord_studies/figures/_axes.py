@@ -102,13 +102,13 @@ def mark_edge(axes: Axes, value: float, text: str, place: int = 0) -> None:
 def mark_printed(axes: Axes, values: Sequence[float]) -> None:
     """Mark printed numbers with hairlines that end outside the right edge of a panel."""
     low, high = axes.get_ylim()
-    beside = axes.get_yaxis_transform()
+    transform = axes.get_yaxis_transform()
     look: dict[str, Any] = {**style.PRINTED, "clip_on": False, "label": "_printed", "zorder": 1.8}
     note: dict[str, Any] = {"va": "center_baseline", "fontsize": style.SMALL}
     for value in values:
         if low <= value <= high:
-            axes.plot([0.0, 1.03], [value] * 2, transform=beside, **look)
-            axes.annotate(f"{value:g}", (1.04, value), xycoords=beside, **note)
+            axes.plot([0.0, 1.03], [value] * 2, transform=transform, **look)
+            axes.annotate(f"{value:g}", (1.04, value), xycoords=transform, **note)
 
 
 def label_ends(axes: Axes, ends: Sequence[tuple[str, str, float]]) -> None:

@@ -26,7 +26,7 @@ class Line:
     value, text, look: the value of the label that lines are of, its entry of the legend, its color.
     estimate: the metric, until the run diverged.
     law: the series that is the line in the estimate's place. None: the estimate is.
-    beside: further series, by the layer that draws them.
+    companions: further series, by the layer that draws them.
     has_interval: whether the ends of the estimate's intervals are shown.
     drawn_as: matplotlib's options of the line, in place of those of its look.
     end: the iteration at which the run diverged, infinite if it did not.
@@ -42,7 +42,7 @@ class Line:
     look: style.Look
     estimate: Series = NOTHING
     law: Series | None = None
-    beside: Mapping[str, Series] = field(default_factory=dict)
+    companions: Mapping[str, Series] = field(default_factory=dict)
     has_interval: bool = False
     drawn_as: Mapping[str, Any] = field(default_factory=dict)
     first: bool = True  # carries the markers and the legend's entry of its color

@@ -282,7 +282,7 @@ def _compute_bounds(panels: Sequence[LinePanel]) -> tuple[float, float]:
     log, lines = panels[0].is_log, [line for panel in panels for line in panel.lines]
     curves, ends = [np.zeros(0)], [np.zeros(0)]
     for line in lines:
-        parts = filter(None, (line.estimate, line.law, *line.beside.values()))
+        parts = filter(None, (line.estimate, line.law, *line.companions.values()))
         curves += [part.value[:1] if line.diverged else part.value for part in parts]
         if line.has_interval and not line.diverged:
             ends += [line.estimate.hi] if log else [line.estimate.hi, line.estimate.lo]

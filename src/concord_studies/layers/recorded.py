@@ -20,17 +20,21 @@ class Params(Layer):
     def show_line(self, line: Line) -> Line:
         """Return the line with the authors' values beside it."""
         record = line.read(self.companion)
-        return line if record is None else replace(line, beside={**line.beside, "recorded": record})
+        return (
+            line
+            if record is None
+            else replace(line, companions={**line.companions, "recorded": record})
+        )
 
     def draw(self, panel: LinePanel, axes: Axes) -> None:
         """Draw some fourteen circles for each line with a record."""
         for index, line in enumerate(panel.lines):
-            if (record := line.beside.get("recorded")) is not None:
+            if (record := line.companions.get("recorded")) is not None:
                 at = record.take(panel.choose_places(index, record.iteration, 14))
                 look = {**style.CIRCLE, "markeredgecolor": line.look.color, "zorder": 3.2}
                 axes.plot(at.iteration, at.value, **look, label=f"_recorded {line.name}")
 
     def legend(self, panels: Sequence[LinePanel], labels: Collection[Any]) -> Iterator[Artist]:
         """Yield an entry if there is a record of a run shown."""
-        if any("recorded" in line.beside for panel in panels for line in panel.lines):
+        if any("recorded" in line.companions for panel in panels for line in panel.lines):
             yield style.entry("recorded by the authors", **style.CIRCLE, markeredgecolor=style.GRAY)

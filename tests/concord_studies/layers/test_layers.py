@@ -37,11 +37,11 @@ class Params(Layer):
 
     def show_line(self, line):
         bound = replace(line.estimate, value=self.times * line.estimate.value)
-        return replace(line, beside={**line.beside, "theory": bound})
+        return replace(line, companions={**line.companions, "theory": bound})
 
     def draw(self, panel, axes):
         for line in panel.lines:
-            bound = line.beside["theory"]
+            bound = line.companions["theory"]
             axes.plot(bound.iteration, bound.value, **LOOK, label="_theory")
 
     def legend(self, panels, labels):
