@@ -204,7 +204,9 @@ def lay_out(figure: Figure) -> None:
     """
     if figure.get_layout_engine() is None:
         figure.set_layout_engine("constrained")
-    renderer, added = FigureCanvasAgg(figure).get_renderer(), 0
+    renderer, dpi, added = FigureCanvasAgg(figure).get_renderer(), figure.dpi, 0
+    legends = sum(legend.get_window_extent(renderer).height for legend in figure.legends)
+    size = figure.get_size_inches() - [0, legends / dpi]
     for axes in figure.axes:
         if (place := axes.get_subplotspec()) is None:
             continue
@@ -213,11 +215,14 @@ def lay_out(figure: Figure) -> None:
         across: Any = (axes.yaxis, grid.get_height_ratios(), place.rowspan)
         for side, (axis, ratios, span) in enumerate((along, across)):
             part = sum(ratios[n] for n in span) / sum(ratios)
-            room = figure.get_size_inches()[side] * part - 0.45  # beside it are numbers
-            text, length = axis.label.get_text(), axis.label.get_window_extent(renderer).size[side]
-            if length > room * figure.dpi and "\n" not in text:
-                axis.label.set_text(wrap_label(text, int(len(text) * room * figure.dpi / length)))
-                added = max(added, axis.label.get_text().count("\n") * (side == 0))
+            above = side and axes.get_title(loc="left")  # into which a label may reach
+            room = size[side] * part - (0.3 if above else 0.45)  # beside a panel are numbers
+            text, width = axis.label.get_text(), len(axis.label.get_text())
+            while width > 8 and axis.label.get_window_extent(renderer).size[side] > room * dpi:
+                width -= 1
+                axis.label.set_text(wrap_label(text, width))
+            if axis is axes.xaxis:
+                added = max(added, axis.label.get_text().count("\n") - text.count("\n"))
     figure.set_figheight(figure.get_figheight() + 0.15 * added)
 
 

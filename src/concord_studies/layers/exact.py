@@ -26,8 +26,10 @@ class Params(Layer):
         for line in panel.lines:
             if line.law is not None and not line.is_muted and not panel.params.x.over:
                 at, color = line.estimate, style.lighten(line.look.color)
+                marker = "." if len(at.value) == 1 else ""
                 look = {"color": color, "linestyle": line.pattern, "linewidth": 0.7, "zorder": 1.9}
-                axes.plot(at.iteration, at.value, **look, label=f"_estimate {line.name}")
+                look |= {"marker": marker, "label": f"_estimate {line.name}"}
+                axes.plot(at.iteration, at.value, **look)
 
     def legend(self, panels: Sequence[LinePanel], labels: Collection[Any]) -> Iterator[Artist]:
         """Yield an entry where some lines are laws and others estimates."""

@@ -20,11 +20,8 @@ class Params(Layer):
     def show_line(self, line: Line) -> Line:
         """Return the line with the authors' values beside it."""
         record = line.read(self.companion)
-        return (
-            line
-            if record is None
-            else replace(line, companions={**line.companions, "recorded": record})
-        )
+        added = {} if record is None else {"recorded": record}
+        return replace(line, companions={**line.companions, **added})
 
     def draw(self, panel: LinePanel, axes: Axes) -> None:
         """Draw some fourteen circles for each line with a record."""

@@ -350,6 +350,8 @@ def test_lines_of_one_iteration_are_points_with_bars_at_a_tick(scale):
     figure = draw([one], agents=[0, "average"], x={"scale": scale})
     (axes,) = figure.axes
     assert [line.get_marker() for line in shown(axes).values()] == ["o", "o"]
+    pale = [line for line in axes.lines if line.get_label().startswith("_estimate")]
+    assert [line.get_marker() for line in pale] == [".", "."]
     assert len([bars for bars in axes.collections if len(bars.get_segments())]) == 2
     figure.draw_without_rendering()
     ticks = [text.get_text() for text in axes.get_xticklabels()]

@@ -167,6 +167,19 @@ def test_long_labels_wrap_and_nothing_of_a_plug_ins_figure_is_cut_off(layout):
     assert (texts, size) == ([ax.get_xlabel() for ax in axes], drawn.get_size_inches().tolist())
 
 
+@pytest.mark.parametrize("titled", [False, True])
+def test_a_wrapped_label_stays_above_the_legend(titled):
+    drawn = Figure(figsize=(3.4, 1.9), layout="constrained")
+    axes = drawn.subplots()
+    axes.plot([1, 2], label="a line")
+    axes.set(xlabel="k", ylabel=LONG, title="(a)" if titled else "")
+    style.legend_of(drawn, [style.entry(f"a long entry of the legend {n}") for n in range(6)])
+    style.lay_out(drawn)
+    drawn.draw_without_rendering()
+    box = axes.yaxis.label.get_window_extent()
+    assert drawn.legends[0].get_window_extent().y1 <= box.y0 and box.y1 <= drawn.bbox.y1
+
+
 def test_a_label_wraps_at_its_bracket_if_that_is_enough():
     assert style.wrap_label("bytes sent (a copy per neighbor)", 22) == (
         "bytes sent\n(a copy per neighbor)"
