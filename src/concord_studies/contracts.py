@@ -160,6 +160,13 @@ class FigureKind(OutputKind, Protocol):
 
 
 @runtime_checkable
+class LayerKind(Protocol):
+    """A kind of layer, a module of ``concord_studies.layers``."""
+
+    Params: type  # a ``figures._layer.Layer`` whose fields are its options
+
+
+@runtime_checkable
 class TableKind(OutputKind, Protocol):
     """A kind of table, a module of ``concord_studies.tables``."""
 

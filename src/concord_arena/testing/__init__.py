@@ -38,6 +38,7 @@ PROTOCOLS = {
     "compressions": CompressionKind,
     "metrics": studies.MetricFamily,
     "figures": studies.FigureKind,
+    "layers": studies.LayerKind,
     "tables": studies.TableKind,
 }
 

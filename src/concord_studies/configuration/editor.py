@@ -43,9 +43,10 @@ def schema_of_options(execute: bool = True) -> dict[str, Any]:
     ``tables`` and ``claims``, which say what an entry's ``options`` or ``check`` are by its
     ``kind``; and what they refer to.
     """
-    params = {package: _options_by_kind(package, execute) for package in (*PARTS, *OUTPUTS)}
+    rooms = (*PARTS, *OUTPUTS, "layers")
+    params = {package: _options_by_kind(package, execute) for package in rooms}
     runs = _option_classes(Keys, *(cls for package in PARTS for cls in params[package].values()))
-    outputs = (cls for package in OUTPUTS for cls in params[package].values())
+    outputs = (cls for room in (*OUTPUTS, "layers") for cls in params[room].values())
     types = [*dict.fromkeys([*runs, *_option_classes(Check, *outputs)])]
     schemas, definitions = msgspec.json.schema_components(
         types,
@@ -101,6 +102,13 @@ def schema_of_options(execute: bool = True) -> dict[str, Any]:
                 for kind, cls in params[package].items()
             ],
         }
+    of_layers = {
+        kind: next(iter(keys.values())) if len(keys) == 1 else {"$ref": REF + names[cls]}
+        for kind, cls in params["layers"].items()
+        if (keys := definitions[names[cls]].get("properties"))
+    }
+    with_option = {"type": "object", "properties": of_layers, "additionalProperties": False}
+    definitions["layer"] = {"anyOf": [{"enum": [*params["layers"]]}, with_option]}
     checks = [{"$ref": REF + names[cls]} for cls in get_args(Check)]
     definitions["claims"] = {"properties": {"check": {"anyOf": checks}}}
     return definitions
@@ -114,7 +122,7 @@ def _options_by_kind(package: str, execute: bool) -> dict[str, Any]:
 
 def _name_definition(chosen: type) -> str:
     """Return the name of the schema definition of a type that parses itself."""
-    return PARTS[chosen.room] if issubclass(chosen, Chosen) else "schedule"
+    return {**PARTS, "layers": "layer"}[chosen.room] if issubclass(chosen, Chosen) else "schedule"
 
 
 def config_schema() -> dict[str, Any]:

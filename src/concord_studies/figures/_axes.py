@@ -1,7 +1,7 @@
 """Axes: what x counts, ticks of log scales, and marks at the edges of a panel."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -91,43 +91,24 @@ def mark_edge(axes: Axes, value: float, text: str, place: int = 0) -> None:
     place: how many such marks the edge has to the left of this one.
     """
     down = value < axes.get_ylim()[0]
-    axes.annotate(
-        f"{text} {style.number(float(f'{value:.2g}'))}",
-        (0.03 + 0.4 * place, 0.0 if down else 1.0),
-        (0.06 + 0.4 * place, 0.06 if down else 0.94),
-        xycoords="axes fraction",
-        textcoords="axes fraction",
-        fontsize=style.SMALL,
-        color=style.NOTE,
-        va="bottom" if down else "top",
-        arrowprops={"arrowstyle": "->", "linewidth": 0.7, "color": style.NOTE, "shrinkA": 0},
-        bbox=style.PLATE,
-        in_layout=False,
-        zorder=5,
-    )
+    arrow: Any = {"arrowstyle": "->", "linewidth": 0.7, "color": style.NOTE, "shrinkA": 0}
+    look: Any = {"fontsize": style.SMALL, "color": style.NOTE, "bbox": style.PLATE, "zorder": 5}
+    look |= {"va": "bottom" if down else "top", "in_layout": False, "arrowprops": arrow}
+    x, edge, inside = 0.03 + 0.4 * place, 0.0 if down else 1.0, 0.06 if down else 0.94
+    text, fraction = f"{text} {style.number(float(f'{value:.2g}'))}", "axes fraction"
+    axes.annotate(text, (x, edge), (x + 0.03, inside), fraction, fraction, **look)
 
 
 def mark_printed(axes: Axes, values: Sequence[float]) -> None:
     """Mark printed numbers with hairlines that end outside the right edge of a panel."""
     low, high = axes.get_ylim()
+    transform = axes.get_yaxis_transform()
+    look: dict[str, Any] = {**style.PRINTED, "clip_on": False, "label": "_printed", "zorder": 1.8}
+    note: dict[str, Any] = {"va": "center_baseline", "fontsize": style.SMALL}
     for value in values:
         if low <= value <= high:
-            axes.plot(
-                [0.0, 1.03],
-                [value] * 2,
-                transform=axes.get_yaxis_transform(),
-                **style.PRINTED,
-                clip_on=False,
-                label="_printed",
-                zorder=1.8,
-            )
-            axes.annotate(
-                f"{value:g}",
-                (1.04, value),
-                xycoords=axes.get_yaxis_transform(),
-                va="center_baseline",
-                fontsize=style.SMALL,
-            )
+            axes.plot([0.0, 1.03], [value] * 2, transform=transform, **look)
+            axes.annotate(f"{value:g}", (1.04, value), xycoords=transform, **note)
 
 
 def label_ends(axes: Axes, ends: Sequence[tuple[str, str, float]]) -> None:
@@ -147,11 +128,5 @@ def label_ends(axes: Axes, ends: Sequence[tuple[str, str, float]]) -> None:
     spread = spread.clip(bottom, top - height * (len(order) - 1)) + above
     for index, y in zip(order, (spread - bottom) / (top - bottom), strict=True):
         text, color, _ = ends[index]
-        axes.annotate(
-            text,
-            (1.02, y),
-            xycoords="axes fraction",
-            va="center",
-            fontsize=style.SMALL,
-            color=color,
-        )
+        look: Any = {"xycoords": "axes fraction", "va": "center", "fontsize": style.SMALL}
+        axes.annotate(text, (1.02, y), **look, color=color)

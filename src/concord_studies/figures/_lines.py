@@ -1,51 +1,69 @@
-"""The lines of a panel of curves: what each shows, read from the runs' metrics."""
+"""The lines of a panel of curves: read from runs, changed by its layers, and drawn."""
 
-import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 
 from concord_studies import results, scores, selection
 from concord_studies.figures import _axes, style
 from concord_studies.figures._panels import Cell, split_lines
 from concord_studies.results import AVERAGE, Divergence, Measured, Series
 
-MUTED = "#949494"
 Params = Any  # those of curves, of one panel
-_NOTHING = Series.without_intervals(np.zeros(0), np.zeros(0))
+NOTHING = Series.without_intervals(np.zeros(0), np.zeros(0))
 
 
 @dataclass(frozen=True)
 class Line:
     """One line of a panel; ``iteration`` of its series is what x counts.
 
-    A line "over a label" has a point for each run, at the number that is the run's label.
-
-    run: the run shown; of a line over a label, the last.
-    text: its entry of the legend; name: the same, and the agent.
-    estimate, exact, recorded: the metric, its exact law, and what authors recorded of it; all end
-    where the run diverged.
-    hollow: points over a label that are estimated where others are exact.
+    params: the panel's options.
+    value, text, look: the value of the label that lines are of, its entry of the legend, its color.
+    estimate: the metric, until the run diverged.
+    law: the series that is the line in the estimate's place. None: the estimate is.
+    companions: further series, by the layer that draws them.
+    has_interval: whether the ends of the estimate's intervals are shown.
+    drawn_as: matplotlib's options of the line, in place of those of its look.
+    end: the iteration at which the run diverged, infinite if it did not.
     diverged_at: the place of the divergence on the x axis, nan without one.
     span: the ends of the whole run on the x axis.
     """
 
+    params: Params
     run: Measured
     agent: int | str
+    value: Any
     text: str
-    name: str
     look: style.Look
-    estimate: Series = _NOTHING
-    exact: Series | None = None
-    recorded: Series | None = None
+    estimate: Series = NOTHING
+    law: Series | None = None
+    companions: Mapping[str, Series] = field(default_factory=dict)
+    has_interval: bool = False
+    drawn_as: Mapping[str, Any] = field(default_factory=dict)
     first: bool = True  # carries the markers and the legend's entry of its color
+    end: float = math.inf
     diverged: Divergence | None = None
     diverged_at: float = math.nan
     span: tuple[float, float] | None = None
-    hollow: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
+
+    @property
+    def name(self) -> str:
+        """Return the line's text, and its agent where text and color are of something else."""
+        alone = self.params.lines == "agent" or self.params.x.over
+        return self.text if alone else f"{self.text}, {style.name('agent', self.agent)}"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Return matplotlib's options; first lines have markers, and so has any single point."""
+        marker = self.look.marker if self.first else ""
+        if len(self.main.value) == 1:
+            marker = self.look.marker or "o"
+        return {**self.look.line, "marker": marker, "linestyle": self.pattern, **self.drawn_as}
 
     @property
     def pattern(self) -> Any:
@@ -53,154 +71,292 @@ class Line:
         return style.AVERAGE_STYLE if self.agent == AVERAGE else "-"
 
     @property
-    def main_series(self) -> Series:
-        """Return the series that is the line: the exact law, or else the estimate."""
-        return self.estimate if self.exact is None else self.exact
+    def is_muted(self) -> bool:
+        """Return whether the line is one of a gray group."""
+        return self.look.color == style.MUTED
+
+    @property
+    def main(self) -> Series:
+        """Return the series that is the line: the law, or else the estimate."""
+        return self.estimate if self.law is None else self.law
 
     @property
     def last_value(self) -> np.ndarray:
         """Return the line's last finite y value, shape (1,), or (0,) where there is none."""
-        return self.main_series.value[np.isfinite(self.main_series.value)][-1:]
+        return self.main.value[np.isfinite(self.main.value)][-1:]
+
+    @property
+    def has_finite_interval(self) -> bool:
+        """Return whether an interval is shown."""
+        return self.has_interval and bool(np.isfinite(self.estimate.lo).any())
+
+    def read(self, companion: str) -> Series | None:
+        """Return the metric ``<metric>_<companion>`` of the line. None if its run has none."""
+        metric = f"{self.params.metric}_{companion}"
+        if not len(self.run.values(metric, self.agent)):
+            return None
+        return self.convert(results.series(self.run, metric, self.agent))
+
+    def convert(self, whole: Series) -> Series:
+        """Return the part of a run's series before it diverged, in the units of the axes.
+
+        A share is one of all iterations recorded, those that diverged included.
+        """
+        series, x, y = whole.finite_before(self.end), self.params.x, self.params.y
+        value, lo, hi = (y.convert(column) for column in (series.value, series.lo, series.hi))
+        if y.shows == "error":
+            lo, hi = hi, lo
+        if x.counts == _axes.SHARE:
+            share = (np.arange(len(value)) + 1) / len(whole.value)
+            return Series.without_intervals(share, np.sort(value))
+        at = _axes.place_iterations(self.run, series.iteration, x.counts)
+        # A log axis has no place for what is free.
+        return Series(at, value, lo, hi).take((at > 0) | (x.scale == "linear"))
 
 
-def read_lines(cell: Cell, scope: Sequence[Measured], params: Params) -> list[Line]:
-    """Return the lines of a panel; ``scope``, all runs of the figure, fixes their looks."""
+@dataclass(frozen=True)
+class LineOverLabel(Line):
+    """A line of the last values of runs, each at the number that is its label.
+
+    runs: in the order of their numbers; ``run`` is the last of the sweep.
+    sets: the values, of each data set, (runs, sets).
+    hollow: mask of points that are estimated where others are exact.
+    """
+
+    runs: Sequence[Measured] = ()
+    sets: np.ndarray = field(default_factory=lambda: np.zeros((0, 1)))
+    hollow: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
+
+    def read(self, companion: str) -> Series | None:
+        """Return the last values of ``<metric>_<companion>``, or the estimates of runs without.
+
+        None if no run has a finite one.
+        """
+        metric, sound = f"{self.params.metric}_{companion}", np.isfinite(self.estimate.value)
+        last = [run.values(metric, self.agent)[-1:] for run in self.runs]
+        value = np.array([float(of[0]) if len(of) else math.nan for of in last])
+        if not np.isfinite(value).any():  # none of a run that diverged
+            return None
+        shown = np.where(sound & np.isfinite(value), value, self.estimate.value)
+        return replace(self.estimate, value=shown)
+
+
+class Level(NamedTuple):
+    """A value that a panel shows as a horizontal line: what it is called, and how it looks.
+
+    draws: of a floor, the number of exact draws (0 if not known).
+    """
+
+    value: float
+    text: str
+    look: Mapping[str, Any]
+    draws: int = 0
+
+
+@dataclass(frozen=True)
+class LinePanel:
+    """A panel with its options, its lines, and its levels."""
+
+    cell: Cell
+    params: Params
+    lines: list[Line]
+    levels: Sequence[Level] = ()
+
+    @property
+    def is_log(self) -> bool:
+        """Whether the y axis is logarithmic."""
+        return self.params.y.scale == "log"
+
+    @property
+    def has_bars(self) -> bool:
+        """Whether intervals are bars: on a log axis, over a label, of points, of many lines."""
+        points = all(len(line.estimate.iteration) < 2 for line in self.lines)
+        return self.is_log or len(self.lines) > 2 or bool(self.params.x.over) or points
+
+    @property
+    def handles(self) -> list[Artist]:
+        """Return the legend's entries of the panel's lines, each text once."""
+        size, looks = style.RC["lines.markersize"], {}
+        for line in (line for line in self.lines if line.first):
+            text = line.text if len(line.last_value) or line.diverged else f"{line.text} (no point)"
+            looks[text] = line.options
+        return [style.entry(text, **look | {"markersize": size}) for text, look in looks.items()]
+
+    def place_above(self, index: int) -> float:
+        """Return matplotlib's zorder of the line ``index``; the first is on top."""
+        return 2.0 + 0.5 * (1 - index / len(self.lines))
+
+    def choose_places(self, index: int, x: np.ndarray, count: int = 8) -> np.ndarray:
+        """Return the indices of x at which the line ``index`` has marks, about ``count``.
+
+        They are as far apart on a log axis as on a linear one, and others for each line, or lines
+        that coincide would hide each other's; over a label each point has one.
+        """
+        if self.params.x.over or len(x) < 2:
+            return np.arange(len(x))
+        apart = index / len(self.lines)
+        if self.params.x.scale == "log":
+            along = np.log(x)
+            places = along[0] + np.ptp(along) * (np.arange(count) + apart) / count
+            return np.unique(np.searchsorted(along, places).clip(0, len(x) - 1))
+        step = max(1, len(x) // count)
+        return np.arange(int(step * apart), len(x), step)
+
+
+def read_panel(cell: Cell, scope: Sequence[Measured], params: Params) -> LinePanel:
+    """Return a panel with what its layers show; ``scope``, all runs of the figure, fixes looks."""
     if not cell.runs:
-        return []
-    if params.x.over:
-        return list(_read_last_values(cell, scope, params))
-    all_lines = [_read_line(line, params) for line in _name_lines(cell, scope, params)]
-    return _subtract_mean(all_lines) if params.has("difference") else all_lines
+        return LinePanel(cell, params, [])
+    read = _read_lines_over_label if params.x.over else _read_lines
+    panel = LinePanel(cell, params, list(read(cell, scope, params)))
+    for layer in params.layers:
+        panel = layer.params.show(panel)
+    return panel
 
 
-def _name_lines(cell: Cell, scope: Sequence[Measured], params: Params) -> Iterator[Line]:
-    """Yield the lines of a panel with run, agent, texts and look, but without values."""
+def _read_lines(cell: Cell, scope: Sequence[Measured], params: Params) -> Iterator[Line]:
+    """Yield the lines of a panel, each an agent of a run."""
     key, agents = params.lines, params.agents
     if key == "agent":
         run = selection.take_single(cell.runs, f"panel {cell.title!r}")
         for agent, look in zip(agents, style.looks(key, agents), strict=True):
             text = style.name(key, agent, params.names)
-            yield Line(run, agent, text, text, look)
+            yield _read_line(Line(params, run, agent, agent, text, look))
         return
-    grays = (params.layer_option("gray") or {}).items()
     for value, look, text, runs in split_lines(cell.runs, scope, key, params.names):
-        for gray_text, values in grays:
-            if any(selection.is_same(value, muted) for muted in values):
-                look, text = style.Look(MUTED, ""), gray_text
         for place, agent in enumerate(agents if runs else ()):
             run = selection.take_single(runs, f"line {key} = {value}")
-            name = f"{text}, {style.name('agent', agent)}"
-            yield Line(run, agent, text, name, look, first=place == 0)
+            yield _read_line(Line(params, run, agent, value, text, look, first=place == 0))
 
 
-def _read_line(line: Line, params: Params) -> Line:
-    """Return a line with its agent's metric and with what the layers show beside it."""
-    run, agent, diverged = line.run, line.agent, results.divergence(line.run)
-    end = diverged.iteration if diverged else math.inf
-    whole = results.series(run, params.metric, agent)
-    if sd := params.layer_option("sd"):
-        spread = results.series(run, sd, agent).value
-        whole = replace(whole, lo=whole.value - spread, hi=whole.value + spread)
-    elif not (params.has("intervals") or params.has("deviation")):
-        whole = Series.without_intervals(whole.iteration, whole.value)
-    places = np.array([*whole.iteration[[0, -1]], end if diverged else math.nan])
-    start, stop, at = _axes.place_iterations(run, places, params.x.counts)
-    estimate = _convert_series(run, whole, end, params)
-    companions: dict[str, Any] = {}
-    for layer in ("exact", "recorded"):
-        name = f"{params.metric}_{layer}"
-        if len(run.values(name, agent)):
-            companions[layer] = _convert_series(run, results.series(run, name, agent), end, params)
-    if params.has("deviation"):
-        estimate = _compute_deviation(run, estimate, companions.get("recorded"))
+def _read_line(line: Line) -> Line:
+    """Return a line with the metric of its agent."""
+    run, x, diverged = line.run, line.params.x, results.divergence(line.run)
+    line = replace(line, end=diverged.iteration if diverged else math.inf)
+    whole = results.series(run, line.params.metric, line.agent)
+    places = np.array([*whole.iteration[[0, -1]], line.end if diverged else math.nan])
+    start, stop, at = _axes.place_iterations(run, places, x.counts).tolist()
     return replace(
         line,
-        estimate=estimate,
-        **{layer: series for layer, series in companions.items() if params.has(layer)},
-        diverged=diverged
-        if params.x.can_place_divergence
-        else None,  # else there is no place for it
-        diverged_at=float(at),
-        span=(0.0, 1.0) if params.x.counts == _axes.SHARE else (float(start), float(stop)),
+        estimate=line.convert(whole),
+        diverged=diverged if x.can_place_divergence else None,  # else there is no place for it
+        diverged_at=at,
+        span=(0.0, 1.0) if x.counts == _axes.SHARE else (start, stop),
     )
 
 
-def _convert_series(run: Measured, whole: Series, end: float, params: Params) -> Series:
-    """Return the part of a series before iteration ``end``, in the units of the x and y axes.
-
-    A share is one of all iterations recorded, those that diverged included.
-    """
-    series = whole.finite_before(end)
-    value, lo, hi = (params.y.convert(column) for column in (series.value, series.lo, series.hi))
-    if params.y.shows == "error":
-        lo, hi = hi, lo
-    if params.x.counts == _axes.SHARE:
-        share = (np.arange(len(value)) + 1) / len(whole.value)
-        return Series.without_intervals(share, np.sort(value))
-    x = _axes.place_iterations(run, series.iteration, params.x.counts)
-    # A log axis has no place for what is free.
-    return Series(x, value, lo, hi).take((x > 0) | (params.x.scale == "linear"))
-
-
-def _compute_deviation(run: Measured, ours: Series, recorded: Series | None) -> Series:
-    r"""Return (recorded - ours) / ours, with the interval in which another run's would be.
-
-    Its ends are those of our interval about 0, times sqrt(1 + n/m), n our and m the authors' number
-    of chains.
-    """
-    if recorded is None:
-        return _NOTHING
-    chains = run.run["chains"]
-    factor = math.sqrt(1 + chains / ((run.run.get("recorded") or {}).get("chains") or chains))
-    at = ours.take(np.searchsorted(ours.iteration, recorded.iteration))
-    lo, hi = (factor * (end / at.value - 1) for end in (at.lo, at.hi))
-    return Series(recorded.iteration, recorded.value / at.value - 1, lo, hi)
-
-
-def _subtract_mean(all_lines: Sequence[Line]) -> list[Line]:
-    """Return the lines minus their mean, at the iterations that all have, without intervals."""
-    x = functools.reduce(np.intersect1d, (line.estimate.iteration for line in all_lines))
-    values = [line.estimate.value[np.isin(line.estimate.iteration, x)] for line in all_lines]
-    return [
-        replace(line, estimate=Series.without_intervals(x, apart), exact=None)
-        for line, apart in zip(all_lines, values - np.mean(values, axis=0), strict=True)
-    ]
-
-
-def _read_last_values(cell: Cell, scope: Sequence[Measured], params: Params) -> Iterator[Line]:
+def _read_lines_over_label(cell: Cell, scope: Sequence[Measured], params: Params) -> Iterator[Line]:
     """Yield the lines of a panel over a numeric label: each run's last value at its number."""
-    agent = params.agents[0]
-    for _, look, text, runs in split_lines(cell.runs, scope, params.lines, params.names):
-        scored = [run for run in runs if len(scores.read_scores(run, params.metric, agent))]
+    agent, metric = params.agents[0], params.metric
+    for value, look, text, runs in split_lines(cell.runs, scope, params.lines, params.names):
+        scored = [run for run in runs if len(scores.read_scores(run, metric, agent))]
         scored.sort(key=lambda run: float(selection.lookup(run.run, params.x.over)))
         x = np.array([float(selection.lookup(run.run, params.x.over)) for run in scored])
-        sets = np.array([scores.read_scores(run, params.metric, agent) for run in scored])
+        sets = np.array([scores.read_scores(run, metric, agent) for run in scored])
         sets = sets.reshape(len(x), -1 if len(x) else 1)
         middle = np.median(sets, axis=1)
         sound = np.isfinite(middle) & ((middle > 0) | (params.y.scale == "linear"))
-        ends = np.array([_read_interval_and_law(run, params) for run in scored])
-        lo, hi, law = ends.reshape(len(x), 3).T
-        if params.has("growth") and (fit := scores.exponent(x, sets)) is not None:
-            p, half = fit
-            text += f" ({p:.1f})" if np.isnan(half) else f" ({p:.2f} ± {max(half, 0.01):.2f})"
-        estimate = Series(x, np.where(sound, middle, np.nan), lo, hi)
-        exact = None
-        if np.isfinite(law).any():  # none of a run that diverged
-            value = np.where(sound & np.isfinite(law), law, estimate.value)
-            exact = replace(estimate, value=value)
-        hollow = np.array([scores.is_estimated(run) for run in scored], bool)
-        run = runs[-1] if runs else cell.runs[0]
-        yield Line(run, agent, text, text, look, estimate, exact, hollow=hollow)
+        lo, hi = np.full((2, len(x)), math.nan)
+        for place, run in enumerate(scored):
+            if sets.shape[1] == 1 and len(run.values(metric, agent)):
+                last = results.series(run, metric, agent).take(-1)
+                lo[place], hi[place] = last.lo, last.hi
+        yield LineOverLabel(
+            *(params, runs[-1] if runs else cell.runs[0], agent, value, text, look),
+            estimate=Series(x, np.where(sound, middle, np.nan), lo, hi),
+            runs=scored,
+            sets=sets,
+            hollow=np.array([scores.is_estimated(run) for run in scored], bool),
+        )
 
 
-def _read_interval_and_law(run: Measured, params: Params) -> tuple[float, float, float]:
-    """Return the last interval's ends and exact value of a metric, nan for what is not shown."""
-    agent, lo, hi, law = params.agents[0], math.nan, math.nan, math.nan
-    one_set = len(scores.read_scores(run, params.metric, agent)) == 1
-    if params.has("intervals") and one_set and len(run.values(params.metric)):
-        last = results.series(run, params.metric, agent).take(-1)
-        lo, hi = float(last.lo), float(last.hi)
-    exact = f"{params.metric}_exact"
-    if params.has("exact") and len(run.values(exact)):
-        law = results.series(run, exact, agent).value[-1]
-    return lo, hi, law
+def draw_levels(panel: LinePanel, axes: Axes) -> None:
+    """Draw a panel's levels as horizontal lines, or as arrows if beyond its limits."""
+    low, high = axes.get_ylim()
+    beyond = 0
+    for value, text, look, _ in panel.levels:
+        if low <= value <= high:
+            axes.axhline(value, **look, label=f"_{text}", zorder=1.8)
+        elif value > high or panel.is_log:
+            _axes.mark_edge(axes, value, text, beyond)
+            beyond += 1
+
+
+def draw_lines(panel: LinePanel, axes: Axes) -> None:
+    """Draw a panel's lines, the first on top; one of a single point as its marker."""
+    many = len(panel.lines) > 6
+    for index, line in enumerate(panel.lines):
+        x, y = line.main.iteration, line.main.value
+        width = 0.9 if many else style.RC["lines.linewidth"]
+        look = {
+            "linewidth": 0.6 if line.is_muted else width,
+            "markersize": 2.8 if many else style.RC["lines.markersize"],
+            "markevery": panel.choose_places(index, x).tolist(),
+            "zorder": 1.85 if line.is_muted else panel.place_above(index),
+            **line.options,
+        }
+        axes.plot(x, y, **look, label=line.name)
+        if isinstance(line, LineOverLabel) and line.hollow.any():
+            at, edge = line.estimate.take(line.hollow), {"markeredgecolor": line.look.color}
+            look = {**style.HOLLOW, **edge, "markersize": 4, "label": "_hollow", "zorder": 3.2}
+            axes.plot(at.iteration, at.value, **look)
+
+
+def mark_divergence(panel: LinePanel, axes: Axes) -> None:
+    """Mark with crosses and notes where runs diverged; at the top if a curve left the panel."""
+    top = axes.get_ylim()[1]
+    notes: dict[str, tuple[bool, float, float, str, str]] = {}
+    for line in panel.lines:
+        if line.diverged is None:
+            continue
+        last = line.main.value[-1] if line.main.value.size else math.inf
+        inside = last < top
+        look: dict[str, Any] = {
+            **style.CROSS,
+            "color": line.look.color,
+            "clip_on": False,
+            "zorder": 4,
+        }
+        look["transform"] = axes.transData if inside else axes.get_xaxis_transform()
+        place = [last if inside else 0.97]
+        axes.plot([line.diverged_at], place, **look, label=f"_diverged {line.name}")
+        out = line.main.iteration[line.main.value > top]
+        part, first = line.diverged.fraction, f"$k$ = {line.diverged.iteration:g}"
+        who = "" if panel.params.lines == "agent" else f"{line.text}: "
+        share = "all" if part >= 1 else f"{100 * part:.2g} % of the"
+        text = f"{who}{share} chains diverged,\nthe first at {first}"
+        if line.run.run.get("chains") == 1:
+            text = f"{who}diverged at {first}"
+        at, color = float([*out, line.diverged_at][0]), style.darken(line.look.color)
+        notes.setdefault(line.run.name, (inside, at, last, text, color))
+    # Arrows from the texts, in the room that the limits leave above the other curves, to crosses
+    # below or to where curves leave the panel above; in this order no arrow crosses a text.
+    arrow: dict[str, Any] = {"arrowstyle": "->", "linewidth": 0.6, "shrinkB": 4, "relpos": (0, 0.5)}
+    look = {"ha": "right", "va": "top", "fontsize": style.SMALL, "bbox": style.PLATE, "zorder": 4}
+    look |= {"textcoords": "axes fraction", "in_layout": False}
+    height = 0.91
+    for inside, at, last, text, color in sorted(
+        notes.values(), key=lambda note: (note[0], note[1] if note[0] else -note[1])
+    ):
+        look |= {"color": color, "arrowprops": {**arrow, "color": color}}
+        coordinates: Any = "data" if inside else ("data", "axes fraction")
+        axes.annotate(text, (at, last if inside else 0.99), (0.99, height), coordinates, **look)
+        height -= 0.1 * (1 + text.count("\n"))
+
+
+def list_marks(panels: Sequence[LinePanel], labels: set[Any]) -> Iterator[Artist]:
+    """Yield the legend's entries of what is no line: the layers', and of marks of any panel.
+
+    labels: matplotlib's labels of the lines that are drawn, such as "_floor"; without its label, as
+    of a floor that is an arrow at the edge, a mark needs no entry.
+    """
+    chosen = {layer.kind: layer.params for panel in panels for layer in panel.params.layers}
+    for kind, layer in chosen.items():
+        having = [p for p in panels if any(of.kind == kind for of in p.params.layers)]
+        yield from layer.legend(having, labels)
+    if "_printed" in labels:
+        yield style.entry("print", **style.PRINTED)
+    if any(line.diverged for panel in panels for line in panel.lines):
+        yield style.entry("diverged", color=style.GRAY, **style.CROSS)
+    if "_hollow" in labels:
+        yield style.entry("estimated", color=style.GRAY, **style.HOLLOW)

@@ -69,10 +69,7 @@ def arrange_panels(
 
 
 def split_lines(
-    runs: Sequence[Measured],
-    scope: Sequence[Measured],
-    key: str,
-    names: Mapping[str, Any] | None,
+    runs: Sequence[Measured], scope: Sequence[Measured], key: str, names: Mapping[str, Any] | None
 ) -> Iterator[tuple[Any, style.Look, str, list[Measured]]]:
     """Yield each value of a label, with its look, its text, and the runs that have it.
 
@@ -84,8 +81,7 @@ def split_lines(
         yield value, look, style.name(key, value, names), selection.with_value(runs, key, value)
 
 
-PER_INCH = 16  # characters of an axis label
-SMALL_PER_INCH = 18  # of the name of a tick
+SMALL_PER_INCH = 18  # characters of the name of a tick
 
 
 class Panels:
@@ -123,10 +119,6 @@ class Panels:
 
     def label(self, x: str, y: str) -> None:
         """Label x below the lowest panel of each column, and y where the axis is not shared."""
-        room = PER_INCH * (self.figure.get_figwidth() / self.columns - 0.35)
-        if len(x) > room and " (" in x:
-            x = x.replace(" (", "\n(", 1)
-            self.figure.set_figheight(self.figure.get_figheight() + 0.15)
         others = [cell for cell in self.cells if cell.runs]
         for cell, axes in self:
             left = any(c.row == cell.row and c.column < cell.column for c in others)

@@ -23,6 +23,7 @@ from concord_studies.claims.robustness import BASE, SEED, Row, find_robustness, 
 from concord_studies.figures import style
 from concord_studies.figures._axes import label_log_axis
 
+Texts = Mapping[str, str]
 COLORS = {"holds": style.BLUE, "open": "#8a8a8a", "fails": style.VERMILION, "": style.BLACK}
 MARKERS = {"holds": "o", "open": "D", "fails": "s", "": "o"}
 WORDS = {"holds": "holds", "open": "inconclusive", "fails": "does not hold"}
@@ -34,11 +35,7 @@ _RING: dict[str, Any] = {"color": "none", "marker": "o", "markersize": 7, "marke
 
 
 def save(
-    rows: Sequence[Row],
-    names: Mapping[str, str],
-    says: Mapping[str, str],
-    folder: Path,
-    watermark: bool,
+    rows: Sequence[Row], names: Texts, says: Texts, folder: Path, watermark: bool
 ) -> list[Path]:
     """Draw the overview and each claim's curve into a folder, and return the files.
 
@@ -56,9 +53,7 @@ def save(
     return files
 
 
-def _draw_all(
-    rows: Sequence[Row], names: Mapping[str, str], says: Mapping[str, str]
-) -> Iterator[tuple[str, Figure]]:
+def _draw_all(rows: Sequence[Row], names: Texts, says: Texts) -> Iterator[tuple[str, Figure]]:
     """Yield file name and figure of the overview, and of each claim judged in more universes."""
     if any(outcome(row["verdict"]) for row in rows):
         yield "overview", overview(rows, list(names))
@@ -70,22 +65,17 @@ def _draw_all(
 
 def _find_case(rows: Sequence[Row]) -> str:
     """Return the first case whose verdict differs in the most universes from the study's own."""
-    study = {
-        (row["case"], row["reading"]): outcome(row["verdict"])
-        for row in rows
-        if row["universe"] == BASE
-    }
+    base = [row for row in rows if row["universe"] == BASE]
+    study = {(row["case"], row["reading"]): outcome(row["verdict"]) for row in base}
     turned = Counter(dict.fromkeys((case for case, _ in study), 0))
     for row in rows:
-        turned[row["case"]] += outcome(row["verdict"]) not in (
-            "",
-            study[row["case"], row["reading"]],
-        )
+        same = study[row["case"], row["reading"]]
+        turned[row["case"]] += outcome(row["verdict"]) not in ("", same)
     return turned.most_common(1)[0][0]
 
 
 @style.styled
-def curve(says: str, rows: Sequence[Row], names: Mapping[str, str]) -> Figure:
+def curve(says: str, rows: Sequence[Row], names: Texts) -> Figure:
     """Draw a claim's specification curve: its number in each universe, a column per reading."""
     case = _find_case(rows)
     shown = [row for row in rows if row["case"] == case]
@@ -93,14 +83,8 @@ def curve(says: str, rows: Sequence[Row], names: Mapping[str, str]) -> Figure:
     lines = _list_lines({row["universe"] for row in shown}, names)
     height = 0.115 * len(lines) + 0.1
     figure = Figure(figsize=(style.FULL, 2.2 + height), layout="constrained")
-    axes = figure.subplots(
-        2,
-        len(readings),
-        squeeze=False,
-        sharex="col",
-        sharey="row",
-        gridspec_kw={"height_ratios": [1.6, height]},
-    )
+    grid: Any = {"gridspec_kw": {"height_ratios": [1.6, height]}, "squeeze": False}
+    axes = figure.subplots(2, len(readings), sharex="col", sharey="row", **grid)
     for reading, (top, below) in zip(readings, axes.T, strict=True):
         of_reading = [row for row in shown if row["reading"] == reading]
         of_reading.sort(key=lambda row: (_number(row), row["universe"] != BASE))
@@ -178,7 +162,7 @@ def _scale(axes: Axes, rows: Sequence[Row]) -> None:
         label_log_axis(axes.yaxis)
 
 
-def _list_lines(universes: set[str], names: Mapping[str, str]) -> dict[str, str]:
+def _list_lines(universes: set[str], names: Texts) -> dict[str, str]:
     """Return the lines below a specification curve, {change: text}; all seeds share one."""
     parts = dict.fromkeys(part for name in names if name in universes for part in name.split("+"))
     lines = {BASE: OURS}
@@ -191,7 +175,7 @@ def _list_lines(universes: set[str], names: Mapping[str, str]) -> dict[str, str]
     return lines
 
 
-def _draw_dots(axes: Axes, rows: Sequence[Row], lines: Mapping[str, str]) -> None:
+def _draw_dots(axes: Axes, rows: Sequence[Row], lines: Texts) -> None:
     """Mark below every number what its universe changes: dots on ``lines``, or a seed's number."""
     axes.grid(False)
     for line in range(0, len(lines), 2):

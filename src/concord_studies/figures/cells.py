@@ -204,14 +204,13 @@ def _map_best(params: Params, runs: Sequence[Measured]) -> tuple[list[CellMap], 
 def _choose_codes(names: Mapping[int, str]) -> dict[int, str]:
     """Return the shortest beginnings of names, of two letters or more, that tell them apart."""
     letters = {place: re.sub(r"\W", "", name) for place, name in names.items()}
-    size = {}
+    codes = {}
     for place, text in letters.items():
         others = [other for at, other in letters.items() if at != place]
-        size[place] = next(
-            (n for n in range(2, len(text)) if not any(o.startswith(text[:n]) for o in others)),
-            len(text),
-        )
-    return {place: letters[place][:n] for place, n in size.items()}
+        beginnings = (text[:n] for n in range(2, len(text)))
+        alone = (code for code in beginnings if not any(o.startswith(code) for o in others))
+        codes[place] = next(alone, text)
+    return codes
 
 
 def _format_ratio(ratio: float) -> str:

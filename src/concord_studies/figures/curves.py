@@ -5,19 +5,9 @@ parameter by dotted path; ``topology`` and ``sampler`` stand for their kinds. ``
 iterations, a price of the whole network such as ``unicast_bytes``, another metric of the network,
 or, of the last values alone, a label of numbers.
 
-``layers`` says what is drawn of a metric ``m`` beside its estimate, where a run has it:
-
-- ``intervals``: bands on a linear axis with at most two lines, else bars at some iterations, with
-  an arrow where one reaches 0; ``{sd: metric}`` draws one standard deviation over chains instead;
-- ``exact``: ``m_exact``, the exact law, is the line, and the estimate a pale line beneath;
-- ``recorded``: ``m_recorded``, what a paper's authors recorded of the run, in open circles;
-- ``floor``: ``m_floor``, what as many exact draws would show; ``{floor: metric}`` names another;
-- ``point``: ``m_point``, how far a point at the posterior's mean is;
-- ``{slopes: [-0.5]}``: powers of k, one beside each line in turn;
-- ``growth``: with which exponent a line grows over a label;
-- ``difference``: each line minus the mean of all; ``deviation``: what authors recorded over ours,
-  minus one, and the band in which another run would lie;
-- ``{gray: {text: [values of lines]}}``: lines that are one gray group.
+``layers`` names what is shown beside the estimates of a metric, where a run has it, such as
+``exact``, or ``{sd: accuracy_sd}`` with its option. Each is a file of ``concord_studies/layers``,
+or of a study's ``plugins/layers``; ``concord list layers`` has all of them.
 
 A run of which a chain diverged is drawn up to that iteration; a cross marks it, at the top of the
 panel if the curve left it, and a note says the iteration and the part of the chains. A floor or
@@ -74,14 +64,15 @@ from concord.options import Options, Positive, Some
 from concord_studies import metrics, selection, words
 from concord_studies.contracts import Read
 from concord_studies.figures import _axes, style
-from concord_studies.figures._layers import (
+from concord_studies.figures._layer import ChosenLayer
+from concord_studies.figures._lines import (
     LinePanel,
     draw_levels,
     draw_lines,
-    legend_of_marks,
+    list_marks,
     mark_divergence,
+    read_panel,
 )
-from concord_studies.figures._lines import read_lines
 from concord_studies.figures._panels import (
     Columns,
     Names,
@@ -92,51 +83,33 @@ from concord_studies.figures._panels import (
     arrange_panels,
     cross_panels,
 )
-from concord_studies.option_notes import NamesLabel, NamesRuns
+from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
 
 LABELS = dict.fromkeys(("w2", "w2_exact"), "$W_2$ to the posterior")
-# Floors of as many exact draws as there are chains; others are of draws over time, too.
-OF_CHAINS = ("w2_floor",)
+USUAL = ("intervals", "exact", "recorded", "floor", "point")  # layers
 HALF_DECADE = math.sqrt(10)
 
 
-class ParameterizedLayer(Options):
-    """A layer with one parameter, such as the metric that it draws."""
-
-    sd: Annotated[str | None, "metric of a standard deviation over chains"] = None
-    floor: Annotated[str | None, "metric that is the floor"] = None
-    slopes: Annotated[tuple[float, ...], "exponents of k, one beside each line in turn"] = ()
-    gray: Annotated[dict[str, Some[Any]] | None, "{text in the legend: [values of lines]}"] = None
-
-
-Layer = (
-    Literal[
-        "intervals",
-        "exact",
-        "recorded",
-        "floor",
-        "point",
-        "growth",
-        "difference",
-        "deviation",
-    ]
-    | ParameterizedLayer
-)
-Layers = Annotated[tuple[Layer, ...], "what is drawn beside the estimates"]
+Layers = Annotated[tuple[ChosenLayer, ...], "what is drawn beside the estimates"]
 Printed = Annotated[tuple[float, ...], "numbers in print, hairlines that leave the right edge"]
 Scale = Literal["linear", "log"]
 Limits = tuple[float | None, float | None]
 
 
-class X(Options):
+class Axis(Options):
+    """What both axes have."""
+
+    scale: Annotated[Scale, "scale of the axis"] = "linear"
+    limits: Annotated[Limits, "[low, high]; null leaves a side to the data"] = (None, None)
+    label: Annotated[str | None, "text beside the axis; none: what it shows"] = None
+
+
+class X(Axis):
     """The x axis."""
 
     counts: _axes.Price = _axes.ITERATION
     over: Annotated[str | None, NamesLabel("label of numbers: the last values over it")] = None
-    scale: Annotated[Scale, "scale of x"] = "linear"
-    limits: Annotated[Limits, "[low, high] of x; null leaves a side to the data"] = (None, None)
-    label: Annotated[str | None, "text below the axis; none: what x counts"] = None
 
     @property
     def can_place_divergence(self) -> bool:
@@ -144,12 +117,9 @@ class X(Options):
         return not self.over and (self.counts == _axes.ITERATION or self.counts in metrics.prices())
 
 
-class Y(Options):
+class Y(Axis):
     """The y axis."""
 
-    scale: Annotated[Scale, "scale of y"] = "linear"
-    limits: Annotated[Limits, "[low, high] of y; null leaves a side to the data"] = (None, None)
-    label: Annotated[str | None, "text beside the axis; none: what the metric is"] = None
     share: Annotated[Literal["all", "row", "none"], "panels with one y axis"] = "row"
     shows: Annotated[
         Literal["value", "percent", "error"], "percent: 100 times the metric; error: 1 minus it"
@@ -164,9 +134,7 @@ class Panel(Options):
     """One entry of ``panels``; an option it leaves out is taken from the figure."""
 
     title: Annotated[str, "text above the panel, after its letter"] = ""
-    select: Annotated[dict | None, NamesRuns("runs of this panel: {label: value or [values]}")] = (
-        None
-    )
+    select: Select = None
     lines: Annotated[str | None, NamesLabel("'agent', or the label that colors tell apart")] = None
     agents: Annotated[Some[int | str] | None, "agents drawn: indices, 'average'"] = None
     layers: Layers | None = None
@@ -187,7 +155,7 @@ class Params(Options):
     agents: Annotated[
         Some[int | str], "agents drawn: indices, average, network, or as the metric has them"
     ] = (0,)
-    layers: Layers = ("intervals", "exact", "recorded", "floor", "point")
+    layers: Layers = msgspec.field(default_factory=lambda: tuple(map(ChosenLayer, USUAL)))
     x: Annotated[X, "the x axis"] = X()
     y: Annotated[Y, "the y axis"] = Y()
     printed: Printed = ()
@@ -199,15 +167,6 @@ class Params(Options):
     ] = None
     width: Width = "auto"
     names: Names = None
-
-    def has(self, layer: str) -> bool:
-        """Tell whether a layer, such as "intervals", is drawn."""
-        return layer in self.layers
-
-    def layer_option(self, key: str) -> Any:
-        """Return the value of a layer's key, such as a metric. None if no layer has it."""
-        layers = (layer for layer in self.layers if isinstance(layer, ParameterizedLayer))
-        return next(filter(None, (getattr(layer, key) for layer in layers)), None)
 
     def with_panel(self, panel: Panel) -> "Params":
         """Return the figure's options with those that a panel states in their place."""
@@ -225,12 +184,11 @@ def reads(params: Params) -> list[Read | str]:
         if options.x.over:  # some runs have no score
             metrics.append(params.metric)
             continue
-        names = filter(None, (params.metric, options.layer_option("sd")))
-        metrics += [Read(name, select, options.agents) for name in names]
+        metrics.append(Read(params.metric, select, options.agents))
         if options.x.counts not in (_axes.ITERATION, _axes.SHARE):
             metrics.append(Read(options.x.counts, select, ("network",)))
-        if floor := options.layer_option("floor"):
-            metrics.append(floor)
+        for layer in options.layers:
+            metrics += layer.params.reads(select, options.agents)
     return metrics
 
 
@@ -244,6 +202,8 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     _set_limits(shown, params.y.share)
     for panel, ax in shown:
         draw_levels(panel, ax)
+        for layer in panel.params.layers:
+            layer.params.draw(panel, ax)
         draw_lines(panel, ax)
         _set_x(panel, ax)
         mark_divergence(panel, ax)
@@ -252,9 +212,8 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     xlabel = _axes.name_price(x.over or x.counts)
     if x.over:
         xlabel = str((params.names or {}).get(x.over, style.SYMBOLS.get(x.over, xlabel)))
-    drawn.label(
-        x.label or xlabel, y.label or LABELS.get(params.metric, words.metric(params.metric))
-    )
+    ylabel = LABELS.get(params.metric, words.metric(params.metric))
+    drawn.label(x.label or xlabel, y.label or ylabel)
     for panel, ax in shown:
         if panel.params.x is not x:
             ax.set_xlabel(panel.params.x.label or panel.params.x.over or ax.get_xlabel())
@@ -284,40 +243,10 @@ def _build_panels(params: Params, runs: list[Measured]) -> list[LinePanel]:
     # One legend for all panels needs one look for a value in all of them.
     all_runs = [run for cell in cells for run in cell.runs]
     alike = len({each.lines for each in options}) == 1
-    panels = []
-    for cell, each in zip(cells, options, strict=True):
-        lines = read_lines(cell, all_runs if alike else cell.runs, each)
-        shown = cell.runs if each.x.over or not lines else [line.run for line in lines]
-        panels.append(
-            LinePanel(cell, each, lines, _read_floors(shown, each), _read_point_masses(shown, each))
-        )
-    return panels
-
-
-def _read_floors(runs: Sequence[Measured], params: Params) -> list[tuple[float, int]]:
-    """Return the floors of a panel, each with its number of draws (0 if not known).
-
-    Runs estimate the floor of one posterior each for itself; estimates that agree to 5 % are drawn
-    once. A floor that is named is the first run's.
-    """
-    named = params.layer_option("floor")
-    if not (named or params.has("floor")):
-        return []
-    metric = named or f"{params.metric}_floor"
-    floors: dict[float, int] = {}
-    for run in runs[:1] if named else runs:
-        for value in run.values(metric)[-1:].tolist():
-            if not any(math.isclose(value, other, rel_tol=0.05) for other in floors):
-                floors[value] = int(run.run["chains"]) if metric in OF_CHAINS else 0
-    return list(floors.items())
-
-
-def _read_point_masses(runs: Sequence[Measured], params: Params) -> list[float]:
-    """Return, for each posterior shown, the metric of a point mass at its mean."""
-    if not params.has("point"):
-        return []
-    first = (value for run in runs for value in run.values(f"{params.metric}_point")[:1])
-    return list(dict.fromkeys(float(f"{value:.6g}") for value in first))
+    return [
+        read_panel(cell, all_runs if alike else cell.runs, each)
+        for cell, each in zip(cells, options, strict=True)
+    ]
 
 
 def _set_limits(shown: Sequence[tuple[LinePanel, Axes]], share: str) -> None:
@@ -329,7 +258,7 @@ def _set_limits(shown: Sequence[tuple[LinePanel, Axes]], share: str) -> None:
     for group in groups.values():
         panels = [panel for panel, _ in group]
         low, high = _compute_bounds(panels)
-        if any(level < low for panel in panels if panel.is_log for level in panel.levels):
+        if any(level.value < low for panel in panels if panel.is_log for level in panel.levels):
             low *= (low / high) ** 0.14  # room for the arrow to it, below the curves
         for panel in panels:
             bottom, top = panel.params.y.limits
@@ -353,15 +282,16 @@ def _compute_bounds(panels: Sequence[LinePanel]) -> tuple[float, float]:
     log, lines = panels[0].is_log, [line for panel in panels for line in panel.lines]
     curves, ends = [np.zeros(0)], [np.zeros(0)]
     for line in lines:
-        parts = filter(None, (line.estimate, line.exact, line.recorded))
+        parts = filter(None, (line.estimate, line.law, *line.companions.values()))
         curves += [part.value[:1] if line.diverged else part.value for part in parts]
-        if not line.diverged:
+        if line.has_interval and not line.diverged:
             ends += [line.estimate.hi] if log else [line.estimate.hi, line.estimate.lo]
     values = np.concatenate(curves)
     values = values[np.isfinite(values) & (values > 0 if log else True)]
     if not values.size:
         return (0.1, 1.0) if log else (0.0, 1.0)
-    levels = [value for panel in panels for value in (*panel.levels, *panel.params.printed)]
+    levels = [level.value for panel in panels for level in panel.levels]
+    levels += [value for panel in panels for value in panel.params.printed]
     reach = (values.min() / HALF_DECADE, values.max() * HALF_DECADE)
     values = np.append(values, [level for level in levels if reach[0] <= level <= reach[1]])
     tops = np.concatenate([values, *ends])
@@ -380,7 +310,7 @@ def _compute_bounds(panels: Sequence[LinePanel]) -> tuple[float, float]:
 def _set_x(panel: LinePanel, axes: Axes) -> None:
     """Set scale, limits and ticks of x, by whole runs even where a curve ends early."""
     x = panel.params.x
-    numbers = np.concatenate([np.zeros(0), *(line.main_series.iteration for line in panel.lines)])
+    numbers = np.concatenate([np.zeros(0), *(line.main.iteration for line in panel.lines)])
     if x.over:
         numbers = np.unique(numbers)
         if not (numbers.size and numbers.min() > 0):
@@ -399,19 +329,20 @@ def _set_x(panel: LinePanel, axes: Axes) -> None:
         start = min(numbers, default=end / 10)
         axes.set_xlim(start / 1.1, end * 1.1)
     else:
-        margin = 0.02 * ((end - start) or 1)
+        margin = 0.02 * (end - start) or 1
         axes.set_xlim(start - margin, end + margin)
     axes.set_xlim(*x.limits)
     if x.scale == "log":
         _axes.label_log_axis(axes.xaxis)
+    if start == end:  # one iteration, beside which matplotlib would write offsets such as +3e2
+        axes.set_xticks([start], [f"{start:g}"])
     _axes.number_axis(axes, x.counts)
 
 
 def _add_legends(params: Params, panels: Sequence[LinePanel], drawn: Panels) -> None:
     """Put a legend below all panels of the figure ``drawn``, or names at the ends of lines."""
     axes = [ax for cell, ax in drawn if cell.runs]
-    labels = {line.get_label() for ax in axes for line in ax.lines}
-    marks = list(legend_of_marks(params, panels, labels))
+    marks = [*list_marks(panels, {line.get_label() for ax in axes for line in ax.lines})]
     if params.legend == "ends":
         for panel, ax in zip(panels, axes, strict=True):
             ends = [(line.text, line.look.color, *line.last_value) for line in panel.lines]
@@ -425,12 +356,8 @@ def _add_legends(params: Params, panels: Sequence[LinePanel], drawn: Panels) -> 
 
 def _list_patterns(params: Params, panels: Sequence[LinePanel]) -> list[Artist]:
     """Return the legend's entries of line patterns, if there are several."""
-    patterns = {
-        style.name("agent", line.agent, params.names): line.pattern
-        for panel in panels
-        if panel.params.lines != "agent" and not panel.params.x.over
-        for line in panel.lines
-    }
-    if len(patterns) < 2:
-        return []
-    return [style.entry(text, color=style.GRAY, linestyle=look) for text, look in patterns.items()]
+    shown = [p for p in panels if p.params.lines != "agent" and not p.params.x.over]
+    lines = [line for panel in shown for line in panel.lines]
+    patterns = {style.name("agent", line.agent, params.names): line.pattern for line in lines}
+    entries = [style.entry(text, color=style.GRAY, linestyle=p) for text, p in patterns.items()]
+    return [*entries] if len(entries) > 1 else []

@@ -54,8 +54,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         handles.append(style.entry(label, ms=3, **look.line))
     gray: dict[str, Any] = {"color": style.GRAY, "lw": 4, "alpha": 0.3}
     if np.isfinite(np.concatenate(curves)).any():  # a log scale needs a point
-        ax.set_xscale("log")
-        ax.set_yscale("log")
+        ax.set(xscale="log", yscale="log")
         label_log_axis(ax.xaxis)
         label_log_axis(ax.yaxis)
         ax.plot(*find_front(np.concatenate(curves)), **gray, zorder=0, solid_capstyle="butt")

@@ -86,19 +86,11 @@ def _draw_graph(axes: Axes, graph: Graph, side: float) -> None:
     look: dict[str, Any] = {"linewidth": width, "alpha": alpha, "zorder": 1}
     if graph.directed:
         ways = set(map(tuple, graph.edges.tolist()))
+        look |= {"arrowstyle": "-|>", "mutation_scale": 6.5, "color": style.GRAY}
+        look |= dict.fromkeys(("shrinkA", "shrinkB"), diameter / 2 + 1)
         for sender, receiver in sorted(ways):
-            arrow = FancyArrowPatch(
-                tuple(at[sender]),
-                tuple(at[receiver]),
-                arrowstyle="-|>",
-                mutation_scale=6.5,
-                connectionstyle=f"arc3,rad={0.15 * ((receiver, sender) in ways)}",
-                shrinkA=diameter / 2 + 1,
-                shrinkB=diameter / 2 + 1,
-                color=style.GRAY,
-                **look,
-            )
-            axes.add_patch(arrow)
+            look["connectionstyle"] = f"arc3,rad={0.15 * ((receiver, sender) in ways)}"
+            axes.add_patch(FancyArrowPatch(tuple(at[sender]), tuple(at[receiver]), **look))
     else:
         axes.add_collection(LineCollection(list(at[graph.edges]), colors=style.GRAY, **look))
     fill, edge = style.mix(color, "white", 0.3), style.darken(color)

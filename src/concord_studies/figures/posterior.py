@@ -35,13 +35,9 @@ EXACT = "posterior"
 MASS = (0.5, 0.8, 0.95)  # parts of the exact mass that contours enclose
 LINE: dict[str, Any] = {"color": style.VERMILION, "linewidth": 0.8}
 MAP = LinearSegmentedColormap.from_list("density", ["#ffffff", "#9ecae1", style.BLUE, "#08306b"])
-_DOT: dict[str, Any] = {
-    **{"color": style.BLUE, "marker": "o", "markersize": 1.2, "markeredgewidth": 0},
-    **{"alpha": 0.35, "linestyle": "", "rasterized": True},
-}
-_CROSS: dict[str, Any] = {
-    **{"marker": "x", "markersize": 4.5, "markeredgewidth": 1.2, "linestyle": "", "color": "k"},
-}
+_DOT: dict[str, Any] = {"color": style.BLUE, "marker": "o", "markersize": 1.2, "linestyle": ""}
+_DOT |= {"markeredgewidth": 0, "alpha": 0.35, "rasterized": True}
+_CROSS: dict[str, Any] = {**style.CROSS, "color": style.BLACK}
 
 
 class Params(Options):
@@ -81,7 +77,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         shown += _list_panels(run, value, params, len(shown) - 1)
     cells = arrange_panels(((title, [run]) for title, run, _ in shown), params.columns)
     panels = Panels(cells, 1.75 if params.columns > 3 else 2.05, width="full")
-    outside = []
+    outside, frame = [], ExactDensity(runs[0])
     for axes, (_, run, agent) in zip(panels.axes, shown, strict=True):
         exact = ExactDensity(run)
         if agent == EXACT or params.shows == "maps":
@@ -96,11 +92,9 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
                 title = axes.get_title(loc="left")
                 axes.set_title(f"{title}\n{share:.0f} % of the draws outside")
         exact.contour(axes)
+        axes.set(xlim=frame.edges[0][[0, -1]], ylim=frame.edges[1][[0, -1]])
         for at in params.marks:
             axes.plot(*at, **_CROSS)
-    for axes in panels.axes[1:]:
-        axes.set_xlim(panels.axes[0].get_xlim())
-        axes.set_ylim(panels.axes[0].get_ylim())
     if params.shows == "maps":
         bar = panels.figure.colorbar(shades, ax=panels.axes, aspect=40, pad=0.01)
         bar.set_label("density", fontsize=style.RC["axes.labelsize"])
@@ -201,12 +195,10 @@ class ExactDensity:
         return axes.pcolormesh(*self.edges, values, cmap=MAP, vmin=0, vmax=top, rasterized=True)
 
     def contour(self, axes: Axes) -> None:
-        """Draw the contours of the exact density, and have the axes show its grid."""
+        """Draw the contours of the exact density."""
         centers = [0.5 * (edge[1:] + edge[:-1]) for edge in self.edges]
         levels = find_mass_levels(self.density, MASS)
         look = {"colors": LINE["color"], "linewidths": LINE["linewidth"]}
         axes.contour(*centers, self.density.T, levels=levels, **look)
-        axes.set_xlim(self.edges[0][0], self.edges[0][-1])
-        axes.set_ylim(self.edges[1][0], self.edges[1][-1])
         axes.locator_params(nbins=5)
         axes.grid(False)

@@ -19,7 +19,6 @@ from concord_studies import scores, selection
 from concord_studies.contracts import PRICES, Read
 from concord_studies.figures import style
 from concord_studies.figures._axes import label_ends, label_log_axis
-from concord_studies.figures._lines import MUTED
 from concord_studies.figures._panels import Names, Panels, arrange_panels
 from concord_studies.results import Measured
 
@@ -66,18 +65,16 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         best = set(np.argsort(last, kind="stable")[::-1][:BEST].tolist())
         for place, (look, values) in enumerate(zip(looks, solved, strict=True)):
             share = np.arange(len(values) + 1) / total[place]
-            color, width = (look.color, 1.3) if place in best else (MUTED, 0.7)
+            color, width = (look.color, 1.3) if place in best else (style.MUTED, 0.7)
             x = np.concatenate([[low / 1.1], values, [high * 1.1]])
             line: dict[str, Any] = {"drawstyle": "steps-post", "color": color, "lw": width}
             ax.plot(x, np.append(share, share[-1]), zorder=2 + (place in best), **line)
-        ax.set_xscale("log")
-        ax.set_xlim(low / 1.1, high * 1.1)
+        ax.set(xscale="log", xlim=(low / 1.1, high * 1.1), xlabel=LABELS.get(price, price))
         label_log_axis(ax.xaxis)
-        ax.set_xlabel(LABELS.get(price, price))
         ends.append([(names[i], looks[i].color, last[i]) for i in sorted(best)])
     highest = max(0.1, *(share for each in ends for *_, share in each))
-    panels.axes[0].set_ylim(0, min(1, 1.1 * highest))
-    panels.axes[0].set_ylabel("share of tasks and targets solved")
+    ylabel = "share of tasks and targets solved"
+    panels.axes[0].set(ylim=(0, min(1, 1.1 * highest)), ylabel=ylabel)
     for each, ax in zip(ends, panels.axes, strict=True):
         label_ends(ax, each)
     return panels.figure

@@ -130,6 +130,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 ORDERED = ("#440154", "#46327E", "#365C8D", "#277F8E", "#1FA187")
 AGENTS = ("#0B2545", "#3F75A0", "#7A93A8", "#14406B", "#5585AB", "#6B7F91")
 NOTE = "#555555"  # the color of what is written beside lines
+MUTED = "#949494"  # lines that stand back
 
 SAMPLERS = {
     "de_sgld": (BLUE, "o"),
@@ -158,15 +159,9 @@ ENTRIES = {
     "choco_sgld": (MORE[5], "v"),
 }
 PAPERS = "_paper"  # ends the name of an entry with a paper's own settings: hollow markers
-TOPOLOGIES = {
-    name: (color, marker)
-    for name, color, marker in zip(
-        ("complete", "ring", "no_edges", "star", "path", "grid", "erdos_renyi", "edge_list"),
-        (*(MORE[i] for i in (0, 1, 3, 2, 6, 4, 5)), GRAY),
-        (*MARKERS, "o"),
-        strict=True,
-    )
-}
+_COLORS = (*(MORE[i] for i in (0, 1, 3, 2, 6, 4, 5)), GRAY)
+_NETWORKS = ("complete", "ring", "no_edges", "star", "path", "grid", "erdos_renyi", "edge_list")
+TOPOLOGIES = dict(zip(_NETWORKS, zip(_COLORS, (*MARKERS, "o"), strict=True), strict=True))
 # Ways to train: two samplers' colors, and those of gossip that sends less.
 TRAININGS = {
     "synchronous": SAMPLERS["d_ula"],
@@ -185,6 +180,9 @@ FLOOR: dict[str, Any] = {"color": "#444444", "linewidth": 1.0, "linestyle": (0, 
 BAND: dict[str, Any] = {"alpha": 0.2, "linewidth": 0}
 POINT: dict[str, Any] = {"color": GRAY, "linewidth": 0.8, "linestyle": "-"}
 PRINTED: dict[str, Any] = {"color": BLACK, "linewidth": 0.6, "linestyle": "-"}
+HOLLOW: dict[str, Any] = {"marker": "o", "markerfacecolor": "white", "linestyle": ""}
+CIRCLE: dict[str, Any] = {**HOLLOW, "markersize": 3.2, "markeredgewidth": 0.8}
+CROSS: dict[str, Any] = {"marker": "x", "markersize": 5, "markeredgewidth": 1.3, "linestyle": ""}
 # Behind what is written over curves.
 PLATE: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8}
 
@@ -196,6 +194,50 @@ SYMBOLS = {
     "penalty": r"$\rho$",
     "rho": r"$\rho$",
 }
+
+
+@styled
+def lay_out(figure: Figure) -> None:
+    """Lay out a figure as those of Concord: nothing overlaps, and long labels of axes wrap.
+
+    A label is long if it is longer than its panel. Formulas and the labels of axes that are in no
+    grid stay as they are, as does the layout of a figure that has an engine of its own.
+    """
+    if figure.get_layout_engine() is None:
+        figure.set_layout_engine("constrained")
+    renderer, dpi, added = FigureCanvasAgg(figure).get_renderer(), figure.dpi, 0
+    legends = sum(legend.get_window_extent(renderer).height for legend in figure.legends)
+    size = figure.get_size_inches() - [0, legends / dpi]
+    for axes in figure.axes:
+        if (place := axes.get_subplotspec()) is None:
+            continue
+        grid = place.get_gridspec()
+        along: Any = (axes.xaxis, grid.get_width_ratios(), place.colspan)
+        across: Any = (axes.yaxis, grid.get_height_ratios(), place.rowspan)
+        for side, (axis, ratios, span) in enumerate((along, across)):
+            part = sum(ratios[n] for n in span) / sum(ratios)
+            above = side and axes.get_title(loc="left")  # into which a label may reach
+            room = size[side] * part - (0.3 if above else 0.45)  # beside a panel are numbers
+            text, width = axis.label.get_text(), len(axis.label.get_text())
+            while width > 8 and axis.label.get_window_extent(renderer).size[side] > room * dpi:
+                width -= 1
+                axis.label.set_text(wrap_label(text, width))
+            if axis is axes.xaxis:
+                added = max(added, axis.label.get_text().count("\n") - text.count("\n"))
+    figure.set_figheight(figure.get_figheight() + 0.15 * added)
+
+
+def wrap_label(text: str, width: int) -> str:
+    """Return a text in lines of so many characters, at a bracket if that is enough.
+
+    A formula stays on one line.
+    """
+    head, bracket, rest = text.partition(" (")
+    if bracket and max(len(head), len(rest) + 1) <= width:
+        return f"{head}\n({rest}"
+    whole = re.sub(r"\$[^$]*\$", lambda formula: formula[0].replace(" ", "\0"), text)
+    lines = textwrap.wrap(whole, max(width, 1), break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines).replace("\0", " ")
 
 
 def drawing(draw: Callable[..., Figure]) -> Callable[..., Figure]:
@@ -377,9 +419,8 @@ def legend_of(figure: Figure, handles: Sequence[Artist], references: Sequence[Ar
     if not groups:
         return
     heights = [_add_legend(figure, group) for group in groups]
-    first: Any = figure.legends[0]
-    more: Any
-    for more in figure.legends[1:]:  # into one box, so that the layout leaves room for all of it
+    first, *others = list[Any](figure.legends)
+    for more in others:  # into one box, so that the layout leaves room for all of it
         more.remove()
         first._legend_box.get_children().append(more._legend_handle_box)
         first.texts += more.texts
@@ -440,9 +481,8 @@ def _simplify_bands(figure: Figure) -> None:
     for band in figure.findobj(PolyCollection):
         shown = band.get_transform()
         paths = [shown.transform_path(path).cleaned(simplify=True) for path in band.get_paths()]
-        band.set_verts(
-            [shown.inverted().transform(np.asarray(path.vertices)[:-1]) for path in paths]
-        )
+        corners = (np.asarray(path.vertices)[:-1] for path in paths)
+        band.set_verts([shown.inverted().transform(of) for of in corners])
 
 
 def _round_number(number: re.Match[bytes]) -> bytes:

@@ -16,6 +16,7 @@ from concord.kinds import display_name, options_of
 from concord_studies import markup, selection, words
 from concord_studies.configuration.sections import Assumption, Output
 from concord_studies.configuration.study import Study
+from concord_studies.figures._layer import ChosenLayer
 from concord_studies.metrics import is_computed, refusal
 
 SENTENCES = 5  # of a caption, above its fold
@@ -55,7 +56,7 @@ def describe_output(study: Study, section: str, name: str) -> Caption:
     entry, (kind, params) = study.output(section, name), study.kind_of(section, name)
     runs = [run.document for run in study.output_runs(section, name)]
     metrics = [read if isinstance(read, str) else read.metric for read in kind.reads(params)]
-    metrics += _find_line_metrics(params, metrics, runs)
+    metrics += [*_find_companions(params, metrics, runs)]
     titles = {key: study.experiments[key].get("title", "") for key in study.experiments}
     if names := getattr(params, "names", None):  # the study's, too
         entry = msgspec.structs.replace(entry, options={**entry.options, "names": names})
@@ -132,12 +133,11 @@ def _group(runs: Iterable[Document], key: Callable[[Document], Any]) -> dict[Any
     return groups
 
 
-def _find_line_metrics(
-    params: Any, reads: Sequence[str], runs: Sequence[Document]
-) -> Iterator[str]:
+def _find_companions(params: Any, reads: Sequence[str], runs: Sequence[Document]) -> Iterator[str]:
     """Yield the metrics of a figure's layers, such as "w2_floor", that some run has."""
-    lines = [line for line in ("exact", "floor", "point") if line in getattr(params, "layers", ())]
-    for name in (f"{metric}_{line}" for metric in reads for line in lines):
+    layers = (of.params for of in getattr(params, "layers", ()) if isinstance(of, ChosenLayer))
+    companions = [layer.companion for layer in layers if layer.companion]
+    for name in (f"{metric}_{companion}" for metric in reads for companion in companions):
         # What is not computed needs no advice here, which takes long.
         if any(is_computed(run, name) and refusal(run, name) is None for run in runs):
             yield name

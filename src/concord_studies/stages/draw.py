@@ -6,13 +6,13 @@ with the caption as data.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from concord import kinds
 from concord.errors import ConcordError
-from concord.options import build, plain
+from concord.options import Chosen, Options, build, plain
 from concord_studies import results
 from concord_studies.configuration.study import Study
 from concord_studies.digests import digest_code
@@ -34,8 +34,19 @@ def output_inputs(study: Study, section: str, name: str) -> dict[str, Any]:
         "caption": captions.describe_output(study, section, name),
         "runs": [[run.experiment, run.name] for run in study.output_runs(section, name)],
         "seed": study.config["seed"],
-        **digest_code(__name__, kinds.location(section, output.kind)),
+        **digest_code(__name__, kinds.location(section, output.kind), *_locate_chosen(params)),
     }
+
+
+def _locate_chosen(options: Any) -> Iterator[Path]:
+    """Yield the files of the kinds that options choose, such as a figure's layers."""
+    for name in options.__struct_fields__:
+        value = getattr(options, name)
+        for part in value if isinstance(value, tuple) else [value]:
+            if isinstance(part, Chosen):
+                yield kinds.location(part.room, part.kind)
+            elif isinstance(part, Options):
+                yield from _locate_chosen(part)
 
 
 class OutputToDraw:
@@ -56,7 +67,8 @@ class OutputToDraw:
             kinds.use(Path(self.inputs["study"]))
         self.module = kinds.find(section, self.inputs["kind"], str(path))
         self.params = build(self.module.Params, self.inputs["options"], f"{path}: options")
-        roots: list[str | Path] = [__name__, kinds.location(section, self.inputs["kind"])]
+        kind = kinds.location(section, self.inputs["kind"])
+        roots: list[str | Path] = [__name__, kind, *_locate_chosen(self.params)]
         self.guard = Guard(path, output, roots)
         self.path = output.with_suffix(".yaml") if self.guard.compares else path
         folder, planned = self.path.parents[1], self.inputs.get("tables", {})
@@ -91,7 +103,8 @@ def draw(path: Path, outputs: Sequence[Path]) -> None:
     from concord_studies.figures import style  # matplotlib, half a second
 
     output = OutputToDraw(path, outputs[0])
-    figure = output.module.draw(output.params, output.runs)
+    figure = style.styled(output.module.draw)(output.params, output.runs)
+    style.lay_out(figure)
     style.save(figure, outputs, watermark=is_smoke(output.runs))
     output.finish(outputs)
 

@@ -96,6 +96,24 @@ class Params(Options):
 def schedule(params):
     return lambda k: params.mean * (1 + cos(k) / 2)
 '''
+TALL = '''
+"""The last distance of each run, by somebody who knows matplotlib alone."""
+from matplotlib.figure import Figure
+from concord.options import Options
+
+class Params(Options):
+    """None."""
+
+def reads(params):
+    return ["w2"]
+
+def draw(params, runs):
+    figure = Figure(figsize=(3, 2))
+    axes = figure.subplots()
+    axes.plot([run.values("w2")[-1] for run in runs])
+    axes.set_ylabel("distance of the draws of the last agent to the posterior at the end")
+    return figure
+'''
 STUDY = """
 paper: { title: Mine, authors: Me, year: 2026 }
 problems: { bowl: { kind: bowl } }
@@ -110,12 +128,14 @@ figures:
   fig1:
     { kind: curves, title: Mine, runs: [compare],
       options: { metric: w2, columns: topology, rows: sampler } }
+  fig2: { kind: tall, title: Mine, runs: [compare] }
 """
 FILES = {
     "samplers/lazy_de_sgld.py": SAMPLER,
     "topologies/rails.py": RAILS,
     "problems/bowl.py": BOWL,
     "schedules/cosine.py": COSINE,
+    "figures/tall.py": TALL,
 }
 
 
@@ -149,16 +169,22 @@ def test_it_is_sampled_measured_and_drawn_with_its_exact_law(study, capsys):
     assert main(["check", str(study)]) == 0
     loaded = Study(study, load_config())
     runs = by_hand.write(by_hand.experiments(loaded)["compare"], Path("results/mine/compare"))
-    entry = by_hand.plan_entry(loaded, Path("results"), "figures", "fig1")
+    entry, tall = (
+        by_hand.plan_entry(loaded, Path("results"), "figures", name) for name in ("fig1", "fig2")
+    )
     draws, table = runs.with_name("draws.nc"), runs.with_name("metrics.csv")
     for command in (
         ["sample", runs, "-o", draws],
         ["measure", runs, draws, "-o", table],
         ["draw", entry, "-o", "fig1.svg"],
+        ["draw", tall, "-o", "fig2.svg"],
     ):
         kinds.use()  # every command finds them for itself
         assert main([str(word) for word in command]) == 0
     assert ",w2_exact," in table.read_text()
+    texts = re.findall(r">([^<>]+)</text>", Path("fig2.svg").read_text())  # a line each
+    assert "posterior at the end" in texts  # wrapped, where it was cut off
+    assert "7px" in Path("fig2.svg").read_text()  # the numbers, in the style of all figures
 
 
 def test_it_is_listed_and_described_and_none_is_executed_for_a_list(study, capsys):

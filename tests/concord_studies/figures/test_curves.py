@@ -356,6 +356,24 @@ def test_a_slope_stands_beside_what_falls() -> None:
     assert "$k^{-0.5}$" in [text.get_text() for text in figure.legends[0].get_texts()]
 
 
+@pytest.mark.parametrize("scale", ["linear", "log"])
+def test_lines_of_one_iteration_are_points_with_bars_at_a_tick(scale):
+    """Not even the average, which has no marker else, is invisible."""
+    measured = w2(run(), [0, "average"])
+    table = measured.metrics[measured.metrics["iteration"].isin([100])]
+    one = Measured(measured.run, table)
+    figure = draw([one], agents=[0, "average"], x={"scale": scale})
+    (axes,) = figure.axes
+    assert [line.get_marker() for line in shown(axes).values()] == ["o", "o"]
+    pale = [line for line in axes.lines if line.get_label().startswith("_estimate")]
+    assert [line.get_marker() for line in pale] == [".", "."]
+    assert len([bars for bars in axes.collections if len(bars.get_segments())]) == 2
+    figure.draw_without_rendering()
+    ticks = [text.get_text() for text in axes.get_xticklabels()]
+    assert ticks == ["100"] and not axes.xaxis.get_offset_text().get_text()
+    assert not [text for text in axes.get_xticklabels(minor=True) if text.get_text()]
+
+
 def accuracy(sampler: str, agents: int = 3) -> Measured:
     rows = []
     for agent in range(agents):
@@ -425,7 +443,7 @@ def test_what_is_read_is_what_is_drawn():
     found = curves.reads(build(curves.Params, options, "x"))
     names = [(read, ()) if isinstance(read, str) else (read.metric, read.agents) for read in found]
     network = ("network",)
-    assert names == [("m", (1,)), ("sd", (1,)), ("seconds", network), ("f", ()), ("m", ())]
+    assert names == [("m", (1,)), ("seconds", network), ("sd", (1,)), ("f", ()), ("m", ())]
 
 
 def test_a_distribution_is_the_values_in_order_over_shares(by_topology):

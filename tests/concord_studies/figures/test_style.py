@@ -145,6 +145,50 @@ def test_nothing_is_cut_off_or_covered(width):
     assert legend.x1 <= frame.x1
 
 
+LONG = "a rather long description of what stands on this axis, with formulas $a + b$ (in units)"
+
+
+@pytest.mark.parametrize("layout", ["constrained", None])
+def test_long_labels_wrap_and_nothing_of_a_plug_ins_figure_is_cut_off(layout):
+    drawn = Figure(figsize=(3.4, 2), layout=layout)
+    axes = drawn.subplots(1, 2)
+    axes[0].set(xlabel=LONG, ylabel=LONG)
+    axes[1].set(xlabel="short", ylabel="short $a + b$")
+    style.lay_out(drawn)
+    drawn.draw_without_rendering()
+    for label in (axes[0].xaxis.label, axes[0].yaxis.label):
+        assert label.get_text().count("\n") > 1 and "$a + b$" in label.get_text()
+    for ax in axes:
+        box = ax.get_tightbbox()
+        assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= drawn.bbox.x1 and box.y1 <= drawn.bbox.y1
+    assert axes[1].get_xlabel() == "short" and axes[1].get_ylabel() == "short $a + b$"
+    texts, size = [ax.get_xlabel() for ax in axes], drawn.get_size_inches().tolist()
+    style.lay_out(drawn)
+    assert (texts, size) == ([ax.get_xlabel() for ax in axes], drawn.get_size_inches().tolist())
+
+
+@pytest.mark.parametrize("titled", [False, True])
+def test_a_wrapped_label_stays_above_the_legend(titled):
+    drawn = Figure(figsize=(3.4, 1.9), layout="constrained")
+    axes = drawn.subplots()
+    axes.plot([1, 2], label="a line")
+    axes.set(xlabel="k", ylabel=LONG, title="(a)" if titled else "")
+    style.legend_of(drawn, [style.entry(f"a long entry of the legend {n}") for n in range(6)])
+    style.lay_out(drawn)
+    drawn.draw_without_rendering()
+    box = axes.yaxis.label.get_window_extent()
+    assert drawn.legends[0].get_window_extent().y1 <= box.y0 and box.y1 <= drawn.bbox.y1
+
+
+def test_a_label_wraps_at_its_bracket_if_that_is_enough():
+    assert style.wrap_label("bytes sent (a copy per neighbor)", 22) == (
+        "bytes sent\n(a copy per neighbor)"
+    )
+    assert style.wrap_label("bytes sent (a copy per neighbor)", 12) == (
+        "bytes sent\n(a copy per\nneighbor)"
+    )
+
+
 def test_an_unknown_format_is_told(tmp_path):
     with pytest.raises(ConcordError, match=r"written as \.pdf, \.svg or \.png"):
         style.save(small(), [tmp_path / "f.jpg"])
