@@ -93,7 +93,7 @@ def test_the_multiverse_of_a_study(project):
     content = table.read_bytes()
     table.unlink()
     planned = make(project, "--dry-run")
-    assert "rule measure:" not in planned and "rule survey:" not in planned
+    assert "rule measure:" not in planned and "rule universes:" not in planned
     done = project.snakemake(str(table.relative_to(project.folder)), config=["scale=paper"])
     assert done.stdout.count("rule measure:") == 1 and table.read_bytes() == content
     with project.edited(STUDY, "sampler.weights: lazy_metropolis", "sampler.weights: metropolis"):

@@ -8,6 +8,7 @@ PART = "{part}-of-{parts}"
 # The hash alone says what the file is, so neither the code nor the rest of the registry is an
 # input. It needs the network, which compute nodes often lack, so it runs where Snakemake runs.
 rule fetch:
+    """Download a file of a data set, and check its SHA-256."""
     output:
         local("resources/{data_file}"),
     log:
@@ -22,6 +23,7 @@ rule fetch:
 
 
 rule measure:
+    """Sample and measure an experiment: a table of all its runs."""
     input:
         runs=plan.write_statement("runs"),
         parts=plan.parts,
@@ -53,6 +55,7 @@ rule measure:
 
 # Some runs of a long experiment, or some of their chains. `--notemp` keeps the draws.
 use rule measure as sample with:
+    """Sample a part of a long experiment."""
     input:
         runs=plan.write_statement("runs"),
         parts=[],
@@ -68,6 +71,7 @@ use rule measure as sample with:
 
 
 use rule sample as score with:
+    """Score a part of the cells of an arena."""
     output:
         made=temp(f"{EXPERIMENT}/scores.{PART}.json"),
     log:
@@ -80,6 +84,7 @@ use rule sample as score with:
 
 # The draws of all runs of an experiment, for whoever asks for them.
 use rule sample as draws with:
+    """Sample all runs of an experiment, and keep the draws."""
     output:
         made=f"{EXPERIMENT}/draws.nc",
     log:

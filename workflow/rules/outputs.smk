@@ -6,6 +6,7 @@ STUDY = f"{RESULTS}/{{study}}"
 
 
 rule figure:
+    """Draw a figure from tables of metrics."""
     input:
         entry=plan.write_statement("figures"),
         tables=plan.list_shown_metrics,
@@ -38,6 +39,7 @@ rule figure:
 
 
 use rule figure as table with:
+    """Make a table from tables of metrics."""
     input:
         entry=plan.write_statement("tables"),
         tables=plan.list_shown_metrics,
@@ -57,6 +59,7 @@ use rule figure as table with:
 
 
 rule claims:
+    """Judge a study's claims from tables of metrics."""
     input:
         stated=plan.write_statement("claims"),
         tables=plan.list_claims_metrics,
@@ -85,7 +88,8 @@ rule claims:
 
 
 # The claims in every universe. Universes are experiments of the study.
-use rule claims as survey with:
+use rule claims as universes with:
+    """Judge a study's claims in every universe of its multiverse."""
     input:
         stated=plan.write_statement("multiverse"),
         tables=plan.list_universe_metrics,
@@ -109,7 +113,8 @@ use rule claims as survey with:
 
 
 # The scores and cards of an arena, and what each cell cost.
-use rule claims as board with:
+use rule claims as scores with:
+    """Collect the scores of an arena, with a card for each sampler."""
     input:
         stated=plan.write_statement("scores"),
         tables=plan.list_arena_metrics,
@@ -118,9 +123,9 @@ use rule claims as board with:
         provenance=f"{STUDY}/scores.json",
         cards=directory(f"{STUDY}/cards"),
     log:
-        f"{LOGS}/{{study}}/board.log",
+        f"{LOGS}/{{study}}/scores.log",
     benchmark:
-        f"{BENCHMARKS}/{{study}}/board.tsv"
+        f"{BENCHMARKS}/{{study}}/scores.tsv"
     params:
         made_from=plan.digest("scores"),
         command="board",
@@ -128,7 +133,8 @@ use rule claims as board with:
 
 
 # The verdicts of all papers, beside the committed ones.
-rule join:
+rule verdicts:
+    """Collect the verdicts of all papers in one table."""
     input:
         stated=plan.write_statement("ledger"),
         tables=[plan.tables(key, "claims") for key in plan.papers],
@@ -137,7 +143,7 @@ rule join:
         made=[f"{RESULTS}/claims.csv", f"{RESULTS}/claims.md"],
         provenance=f"{RESULTS}/claims.json",
     log:
-        f"{LOGS}/join.log",
+        f"{LOGS}/verdicts.log",
     localrule: True
     conda:
         ENVIRONMENT
@@ -148,14 +154,15 @@ rule join:
         "-o {output.made:q} 2> {log:q}"
 
 
-rule compare:
+rule changed_verdicts:
+    """Compare the verdicts with those that are committed."""
     input:
         ledger=f"{RESULTS}/claims.csv",
         expected=plan.expected,
     output:
         f"{RESULTS}/changed_verdicts.txt",
     log:
-        f"{LOGS}/compare.log",
+        f"{LOGS}/changed_verdicts.log",
     localrule: True
     conda:
         ENVIRONMENT
@@ -166,6 +173,7 @@ rule compare:
 
 
 rule ledger:
+    """The verdicts of all papers, and which of them have changed."""
     input:
         f"{RESULTS}/claims.csv",
         f"{RESULTS}/changed_verdicts.txt" if plan.expected else [],

@@ -4,11 +4,13 @@
 
 # For `--report`: what is there, whatever was asked for.
 rule made:
+    """All figures, tables and verdicts that have been made, for --report."""
     input:
         plan.list_existing_outputs,
 
 
 rule site:
+    """The site: results and documents as pages."""
     input:
         plan.list_existing_outputs,
     log:
@@ -26,6 +28,7 @@ rule site:
 
 # What was made, in one file that strangers can check.
 use rule site as crate with:
+    """Results, with what strangers check them by, in one file."""
     input:
         plan.list_offline_outputs,
         f"{RESULTS}/claims.csv",

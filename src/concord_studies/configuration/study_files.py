@@ -18,10 +18,19 @@ from concord_studies.runs.keys import STUDY
 # the studies' among the results, and the report's own targets.
 RESERVED = {
     *("default", "reproduce", "everything", "ledger", "unknown", "made", "run", "runs"),
-    *("fetch", "sample", "score", "draws", "measure", "figure", "table", "survey", "join"),
-    "compare",
-    *("site", "smoke", "full", "logs", "benchmarks", "claims", "workflow", "statistics"),
-    *("board", "scores", "cards", "crate", "multiverse"),
+    *("fetch", "sample", "score", "draws", "measure", "figure", "table", "universes", "verdicts"),
+    *(
+        "changed_verdicts",
+        "site",
+        "smoke",
+        "full",
+        "logs",
+        "benchmarks",
+        "claims",
+        "workflow",
+        "statistics",
+    ),
+    *("scores", "cards", "crate", "multiverse"),
 }
 # Folders beside those of a study's experiments.
 FOLDERS = {"figures", "tables", "multiverse", "cards"}
