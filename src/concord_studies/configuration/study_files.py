@@ -19,18 +19,8 @@ from concord_studies.runs.keys import STUDY
 RESERVED = {
     *("default", "reproduce", "everything", "ledger", "unknown", "made", "run", "runs"),
     *("fetch", "sample", "score", "draws", "measure", "figure", "table", "universes", "verdicts"),
-    *(
-        "changed_verdicts",
-        "site",
-        "smoke",
-        "full",
-        "logs",
-        "benchmarks",
-        "claims",
-        "workflow",
-        "statistics",
-    ),
-    *("scores", "cards", "crate", "multiverse"),
+    *("site", "smoke", "full", "logs", "benchmarks", "claims", "workflow", "statistics"),
+    *("changed_verdicts", "scores", "cards", "crate", "multiverse"),
 }
 # Folders beside those of a study's experiments.
 FOLDERS = {"figures", "tables", "multiverse", "cards"}
