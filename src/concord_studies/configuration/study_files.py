@@ -20,7 +20,7 @@ RESERVED = {
     *("default", "reproduce", "everything", "ledger", "unknown", "made", "run", "runs"),
     *("fetch", "sample", "score", "draws", "measure", "figure", "table", "universes", "verdicts"),
     *("site", "smoke", "full", "logs", "benchmarks", "claims", "workflow", "statistics"),
-    *("changed_verdicts", "scores", "cards", "crate", "multiverse"),
+    *("scores", "cards", "crate", "multiverse"),
 }
 # Folders beside those of a study's experiments.
 FOLDERS = {"figures", "tables", "multiverse", "cards"}
