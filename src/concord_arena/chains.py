@@ -23,7 +23,7 @@ from concord.networks.network import Network
 from concord.problem import Problem
 from concord.record import ChainDivergence, Record
 from concord.reference import Reference, WithReference, reference_of
-from concord.sampler import Sampler
+from concord.sampler import Algorithm
 from concord.sampling.trace import Trace
 from concord_arena import scores
 from concord_arena.scores import Levels
@@ -56,7 +56,7 @@ class Chains:
 
     def __init__(
         self,
-        samplers: Sequence[Sampler],
+        samplers: Sequence[Algorithm],
         named: Sequence[tuple[str, Problem]],
         network: Network,
         run: Run,
@@ -113,7 +113,7 @@ class Chains:
         self,
         name: str,
         problem: Problem,
-        sampler: Sampler,
+        sampler: Algorithm,
         iterations: Sequence[int],
         strict: bool = False,
     ) -> Trace:
@@ -125,7 +125,6 @@ class Chains:
             compile_steps(sampler, iterations[-1], shape),
             problem,
             self._network,
-            batches=run.sampler.batches,
             law=run.initial,
             record=Record(at=tuple(iterations)),
             chains=run.chains,
@@ -161,7 +160,7 @@ class Chains:
             return by_metric | dict(scores.compare_draws(draws, by))
 
     def _measure_families(
-        self, trace: Trace, name: str, problem: Problem, sampler: Sampler, families: Sequence[str]
+        self, trace: Trace, name: str, problem: Problem, sampler: Algorithm, families: Sequence[str]
     ) -> dict[str, Levels]:
         """Return the values of metric families for a trace, by metric and level."""
         if not families:
@@ -172,8 +171,7 @@ class Chains:
             return streams.generator(run.seed, what, run.paper, run.experiment, name)
 
         measurement = Measurement(
-            trace, problem, self._network, sampler, run.sampler.batches, run.initial,
-            int(trace.draw[-1]), stream,
+            trace, problem, self._network, sampler, run.initial, int(trace.draw[-1]), stream,
         )  # fmt: skip
         table: dict[str, dict[str, float]] = {}
         for row in metrics.measure(families, measurement):

@@ -107,7 +107,7 @@ def combinations(kind: str) -> Iterator[Combination]:
     two points.
     """
     ways = [Batches()]
-    if SAMPLERS[kind].takes_batches:
+    if issubclass(SAMPLERS[kind], Batches):
         ways += [Batches(batch_size=2, batch_scale=scale) for scale in ("data", "none", "mean")]
         ways += [Batches(batch_size=2, batch_order=order) for order in ("epochs", "whole_batches")]
     for net in NETWORKS:

@@ -26,7 +26,6 @@ from concord.laws.exact import Law
 from concord.laws.intervals import widen
 from concord.laws.law import exact_law
 from concord.laws.read_off import NoLaw, StepReader
-from concord.minibatches import Batches
 from concord.networks.conditions import Conditions
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
@@ -35,7 +34,7 @@ from concord.problem import Problem
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.progress import each
 from concord.record import Record
-from concord.sampler import Sampler
+from concord.sampler import Algorithm
 from concord.sampling import initial
 from concord.sampling.trace import Trace
 from concord_studies.contracts import PRICES, Label, declared
@@ -68,8 +67,8 @@ class Measurement:
 
     network
         The run's network, as it stands before the first iteration.
-    sampler, batches
-        The sampler with its options, and its mini-batches.
+    sampler
+        The sampler with its options.
     initial
         Distribution of x^(0).
     stream
@@ -83,8 +82,7 @@ class Measurement:
     trace: Trace
     problem: Problem
     network: Network
-    sampler: Sampler
-    batches: Batches
+    sampler: Algorithm
     initial: initial.Law
     iterations: int
     stream: Stream
@@ -287,7 +285,7 @@ def _has_law(run: Mapping[str, Any]) -> bool:
     return states_law(build(kind, stated), run["agents"])
 
 
-def states_law(sampler: Sampler, agents: int = 5) -> bool:
+def states_law(sampler: Algorithm, agents: int = 5) -> bool:
     """Return whether a sampler's step is affine, tried on a network of at most five agents.
 
     True where none of the networks tried suits the sampler.

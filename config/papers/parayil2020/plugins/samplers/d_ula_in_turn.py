@@ -30,7 +30,6 @@ class DULAInTurn(DULA):
     needs: ClassVar[Needs] = Needs(
         "connected", peers=True, arrival="in turn needs one neighbor after another, and all of them"
     )
-    takes_order: ClassVar[bool] = False
 
     def fusion_matrix(self, beta: Any, network: Network) -> np.ndarray:
         """Return the matrix by which moves towards all neighbors act, (agents, agents).
