@@ -16,7 +16,7 @@ from concord.networks.network import Network, Order
 from concord.options import Chosen, Options, build
 from concord.problem import Problem
 from concord.record import Record, check_record
-from concord.sampler import Algorithm, OrderedSampler
+from concord.sampler import Algorithm, OrderedSampler, own_options
 from concord.sampling.initial import Law
 from concord.values import place_of_key
 
@@ -50,8 +50,9 @@ class ChosenSampler(Chosen):
         """Return a caller's choice: a kind's name, a class or an object of it, and options."""
         stated = {}
         if isinstance(sampler, Algorithm):
-            values = ((field, getattr(sampler, field.name)) for field in fields(sampler))
-            stated = {field.name: value for field, value in values if value != field.default}
+            own = own_options(type(sampler))
+            values = ((each, getattr(sampler, each.name)) for each in fields(sampler))
+            stated = {e.name: value for e, value in values if e in own or value != e.default}
             if twice := stated.keys() & options:
                 raise ConcordError(
                     f"sampler.{min(twice)}: {short(sampler)} has its own; leave it out of the call"

@@ -23,6 +23,7 @@ from concord.laws.exact import Moments, Update
 from concord.laws.law import LawInputs, add_gradient_errors, laws_of_updates, update_of
 from concord.laws.paths import Path
 from concord.laws.read_off import NoLaw
+from concord.minibatches import batches_of
 from concord.networks.network import Network
 from concord.problems.gaussian_fit import Fit, fit, gradient_field, linearize
 from concord.problems.quadratic_problem import QuadraticProblem
@@ -166,6 +167,10 @@ def law_of_run(run: LawInputs) -> exact.Law:
     ``NoLaw`` where it is not finite. That is no divergence of the sampler: over a wide Gaussian the
     mean of a gradient that grows exponentially is far larger than over the chains.
     """
+    if batches_of(run.sampler) is not None:
+        raise NoLaw(
+            "errors of mini-batches are not approximated; leave out batch_size, or sample it"
+        )
     positions = run.initial.moments(run.problem.dim)
     normal_fit = fit(run.problem, 0.0 if positions is None else positions[0])
     arguments = [run.sampler], run.problem, run.network, positions, normal_fit

@@ -19,6 +19,7 @@ from math import sqrt
 from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+from msgspec.structs import FieldInfo, fields
 
 from concord.errors import ConcordError
 from concord.minibatches import Batches
@@ -94,11 +95,24 @@ class Algorithm(Options):
 
 
 class FullGradientSampler(Algorithm):
-    """An algorithm of decentralized sampling that takes full gradients alone."""
+    """An algorithm of decentralized sampling that takes full gradients alone.
+
+    Examples
+    --------
+    >>> import concord
+    >>> class Exact(concord.FullGradientSampler):
+    ...     def step(self, state, k, problem, network, rng):
+    ...         return state._replace(x=rng.standard_normal(state.x.shape))
+    >>> problem = concord.Problem(gradient=lambda x: x, agents=1, dim=2)
+    >>> concord.sample(Exact(), problem, iterations=10).chains
+    100
+    """
 
 
 class Sampler(Algorithm, Batches):
     """An algorithm of decentralized sampling that may be given mini-batch gradients.
+
+    batch_size, batch_order, batch_scale, batch_pool: as of ``concord.minibatches.Batches``.
 
     Examples
     --------
@@ -121,6 +135,12 @@ class OrderedSampler(Sampler, kw_only=True):
     update_order: Annotated[
         Order, "agents move all at once, or one after another seeing neighbors that have moved"
     ] = "simultaneous"
+
+
+def own_options(kind: Any) -> tuple[FieldInfo, ...]:
+    """Return the options of a sampler's class, without those of mini-batches and of the order."""
+    shared = OrderedSampler.__struct_fields__ if issubclass(kind, Sampler) else ()
+    return tuple(option for option in fields(kind) if option.name not in shared)
 
 
 def check_state(state: Any, sampler: Any, shape: tuple[int, ...], before: Any = None) -> None:

@@ -23,7 +23,7 @@ from concord.networks.network import Network
 from concord.problem import Problem
 from concord.record import ChainDivergence, Record
 from concord.reference import Reference, WithReference, reference_of
-from concord.sampler import Algorithm
+from concord.sampler import Algorithm, own_options
 from concord.sampling.trace import Trace
 from concord_arena import scores
 from concord_arena.scores import Levels
@@ -119,7 +119,7 @@ class Chains:
     ) -> Trace:
         """Return the trace of a sampler's answers; ``strict`` raises ``ChainDivergence``."""
         run = self._run
-        options = f"{sampler}" if len(self._versions) > 1 else ""
+        options = _name_of(sampler) if len(self._versions) > 1 else ""
         shape = run.chains, self._network.agents, problem.dim
         trace = sample_chains(
             compile_steps(sampler, iterations[-1], shape),
@@ -189,6 +189,12 @@ class Chains:
                 levels["worst"] = scores.worst(metric, each, right)
             by_metric[metric] = levels
         return by_metric
+
+
+def _name_of(sampler: Algorithm) -> str:
+    """Return the name of a sampler's random streams: its class and own options."""
+    own = (f"{each.name}={getattr(sampler, each.name)!r}" for each in own_options(type(sampler)))
+    return f"{type(sampler).__name__}({', '.join(own)})"
 
 
 def _thin(trace: Trace, iterations: Sequence[int]) -> Trace:

@@ -7,15 +7,13 @@ import numpy as np
 import concord
 from concord.arguments import ChosenSampler
 from concord.laws.law import laws_of_versions
-from concord.minibatches import Batches
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.initial import Law
 from concord_arena import chains, scores
 from concord_arena.chains import Chains
 from variants import problem
 
-RUN = {"paper": "p", "experiment": "e", "name": "r", "seed": 3, "chains": 2000}
-RUN |= {"sampler": SimpleNamespace(batches=Batches()), "initial": Law("normal")}
+RUN = {"paper": "p", "experiment": "e", "name": "r", "seed": 3, "initial": Law("normal")}
 
 
 def chains_of(sampler, prob, chains, name="a"):

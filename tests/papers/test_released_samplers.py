@@ -100,7 +100,7 @@ def test_two_steps_by_both_weights_one_agent_after_another(net):
 def test_two_steps_draw_mini_batches_of_all_agents_for_each_second_gradient():
     net, problem = network("ring", 4), Regression(4, 2)
     batches = {"batch_size": 2, "batch_scale": "none", "batch_pool": "all_but_last"}
-    made = steps_of(two_steps(), problem, net, 1, **batches)
+    made = steps_of(two_steps(**batches), problem, net, 1)
     rng, x = np.random.default_rng(1), made.x[0].copy()
     weights = np.asarray(net.matrix("metropolis"))
 

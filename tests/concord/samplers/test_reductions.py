@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from concord.minibatches import Batches
 from concord.networks.compressions import Compression
@@ -75,7 +76,8 @@ def test_one_agent_is_c_ula_draw_for_draw(sampler, batches):
             return (self.rng if np.ndim(np.empty(size)) == 3 else self.other).random(size)
 
     one, other = (
-        chain(each, problem, ALONE, rng=Normal(), **batches) for each in (sampler, CULA(DECAYING))
+        chain(replace(each, **batches), problem, ALONE, rng=Normal())
+        for each in (sampler, CULA(DECAYING))
     )
     close(one, other)
 
