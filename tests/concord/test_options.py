@@ -177,6 +177,8 @@ def test_python_is_read_as_a_file_is():
     assert Several(0.1, inner={"high": 2}).inner == Inner(high=2.0) == Inner(2.0)
     assert DESGLD(np.float64(0.5)) == DESGLD(0.5)
     assert Batches(batch_size=np.int64(3)) == Batches(batch_size=3)
+    with pytest.raises(TypeError, match=r"DESGLD takes \('step_size', 'weights'\) in order"):
+        DESGLD(0.1, "metropolis", 5)  # a batch_size without its name
     for wrong in ({"a": 1}, {"a": 1, "step_size": 2}):
         with pytest.raises((ConcordError, TypeError)):
             DESGLD(0.1, **wrong)

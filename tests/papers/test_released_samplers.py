@@ -142,6 +142,13 @@ def test_they_refuse_networks_on_which_not_every_vector_arrives(kind):
         kind().check(None, network("server", 5))
 
 
+def test_neighbors_in_turn_are_not_agents_in_turn():
+    with pytest.raises(
+        ConcordError, match="update_order: 'in_place' is not allowed; choose one of"
+    ):
+        in_turn(update_order="in_place")
+
+
 def next_two(agents):
     kinds.use(PAPERS / "gurbuzbalaban2021")
     return build_graph("ring_next_two", agents)

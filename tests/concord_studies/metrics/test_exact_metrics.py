@@ -6,6 +6,8 @@ import pytest
 
 from concord.errors import ConcordError
 from concord.laws.law import SIZE_LIMIT
+from concord.samplers.de_sgld import DESGLD
+from concord_studies.metrics import states_law
 from whole_runs import measure
 
 
@@ -92,3 +94,8 @@ def test_divergence_and_consensus_error_of_d_ula():
     assert late["theorem2_step.a below (26)", "network"] in (0, 1)
     with pytest.raises(ConcordError, match="D-ULA"):
         measure(["kl"])
+
+
+@pytest.mark.parametrize("batches", [{"batch_scale": "mean"}, {"batch_order": "epochs"}])
+def test_a_step_is_as_affine_with_mini_batches_as_without(batches):
+    assert states_law(DESGLD(0.1, batch_size=2, **batches))
