@@ -50,9 +50,9 @@ class ChosenSampler(Chosen):
         """Return a caller's choice: a kind's name, a class or an object of it, and options."""
         stated = {}
         if isinstance(sampler, Algorithm):
-            own = own_options(type(sampler))
+            fixed = own_options(type(sampler))
             values = ((each, getattr(sampler, each.name)) for each in fields(sampler))
-            stated = {e.name: value for e, value in values if e in own or value != e.default}
+            stated = {e.name: value for e, value in values if e in fixed or value != e.default}
             if twice := stated.keys() & options:
                 raise ConcordError(
                     f"sampler.{min(twice)}: {short(sampler)} has its own; leave it out of the call"

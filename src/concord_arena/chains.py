@@ -193,8 +193,9 @@ class Chains:
 
 def _name_of(sampler: Algorithm) -> str:
     """Return the name of a sampler's random streams: its class and own options."""
-    own = (f"{each.name}={getattr(sampler, each.name)!r}" for each in own_options(type(sampler)))
-    return f"{type(sampler).__name__}({', '.join(own)})"
+    kind = type(sampler)
+    values = (f"{each.name}={getattr(sampler, each.name)!r}" for each in own_options(kind))
+    return f"{kind.__name__}({', '.join(values)})"
 
 
 def _thin(trace: Trace, iterations: Sequence[int]) -> Trace:
