@@ -17,6 +17,7 @@ __version__ = "1.0.1"
 _PUBLIC = {
     "ConcordError": "errors",
     "DivergenceWarning": "errors",
+    "FullGradientSampler": "sampler",
     "Gaussian": "laws.gaussian",
     "Problem": "problems.function_problem",
     "Sampler": "sampler",

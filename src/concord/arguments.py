@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, NamedTuple, Self
 
-import msgspec
 from msgspec import Meta, field
+from msgspec.structs import fields
 
 from concord import kinds
 from concord.errors import ConcordError, nearest, short
 from concord.minibatches import Batches
 from concord.networks.construction import network as network_of
-from concord.networks.network import Network, Order, OrderOptions
-from concord.options import Chosen, Options, build, plain
+from concord.networks.network import Network, Order
+from concord.options import Chosen, Options, build
 from concord.problem import Problem
 from concord.record import Record, check_record
-from concord.sampler import Sampler
+from concord.sampler import Algorithm, OrderedSampler, own_options
 from concord.sampling.initial import Law
-from concord.values import parse_self, place_of_key
+from concord.values import place_of_key
 
 # Of ``concord.sample`` beside a sampler's options.
 ARGUMENTS = (
@@ -40,26 +40,25 @@ class RunOptions(Options):
 
 
 class ChosenSampler(Chosen):
-    """A kind of sampler with its options, its mini-batches and its order of updates.
-
-    params: the sampler. batches: of its gradients. order: as of ``Network``.
-    """
+    """A kind of sampler with its options; params: the sampler."""
 
     room = "samplers"
-    __slots__ = ("batches", "order")
+    __slots__ = ()
 
     @classmethod
     def choose(cls, sampler: Any, options: Mapping[str, Any]) -> Self:
         """Return a caller's choice: a kind's name, a class or an object of it, and options."""
         stated = {}
-        if isinstance(sampler, Sampler):
-            stated = {name: getattr(sampler, name) for name in sampler.__struct_fields__}
+        if isinstance(sampler, Algorithm):
+            fixed = own_options(type(sampler))
+            values = ((each, getattr(sampler, each.name)) for each in fields(sampler))
+            stated = {e.name: value for e, value in values if e in fixed or value != e.default}
             if twice := stated.keys() & options:
                 raise ConcordError(
                     f"sampler.{min(twice)}: {short(sampler)} has its own; leave it out of the call"
                 )
             sampler = type(sampler)
-        names = _class_of(sampler, "sampler").options().__struct_fields__
+        names = _class_of(sampler, "sampler").__struct_fields__
         for key in options:
             if key not in names:
                 remedy = nearest(key, [*names, *ARGUMENTS])
@@ -69,30 +68,25 @@ class ChosenSampler(Chosen):
         return choice
 
     def _choose(self, kind: Any, options: dict[str, Any], where: str) -> None:
-        """Set class, kind and typed options of a sampler, its mini-batches and its order.
+        """Set class, kind and typed options of a sampler.
 
         kind: a kind's name, or a class of samplers.
         """
         self.module = _class_of(kind, where or "sampler")
         self.kind = kind if isinstance(kind, str) else _name_of(kind)
-        values = build(self.module.options(), options, where)
-        parts: tuple[Any, ...] = self.module, Batches, OrderOptions
-        self.params, self.batches, order = (
-            msgspec.convert(values, part, from_attributes=True, dec_hook=parse_self)
-            for part in parts
-        )
-        self.order: Order = order.update_order
+        self.params = build(self.module, options, where)
         try:
-            self.batches.check()
+            if isinstance(self.params, Batches):
+                self.params.check_scale()
         except ConcordError as error:
             raise ConcordError(f"{where}.{error}" if where else str(error)) from None
 
-    def plain(self) -> dict[str, Any]:
-        """Return the mapping that ``parse`` reads, every option written out."""
-        stated = super().plain()
-        if self.params.takes_batches:
-            stated |= plain(self.batches)
-        return stated | {"update_order": self.order} if self.params.takes_order else stated
+    @property
+    def order(self) -> Order:
+        """Return the order in which agents move (``Network``)."""
+        return (
+            self.params.update_order if isinstance(self.params, OrderedSampler) else "simultaneous"
+        )
 
 
 def _class_of(sampler: Any, where: str) -> Any:
@@ -100,7 +94,7 @@ def _class_of(sampler: Any, where: str) -> Any:
 
     where: the place for messages.
     """
-    if isinstance(sampler, type) and issubclass(sampler, Sampler):
+    if isinstance(sampler, type) and issubclass(sampler, Algorithm):
         return sampler
     if not isinstance(sampler, str):
         raise ConcordError(
@@ -109,7 +103,7 @@ def _class_of(sampler: Any, where: str) -> Any:
     return kinds.find("samplers", sampler, where)
 
 
-def _name_of(sampler: type[Sampler]) -> str:
+def _name_of(sampler: type[Algorithm]) -> str:
     """Return the name of a class of samplers: its kind, or the class's own name."""
     package, _, kind = sampler.__module__.rpartition(".")
     return kind if package == "concord.samplers" else sampler.__name__

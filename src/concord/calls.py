@@ -16,7 +16,7 @@ from concord.errors import ConcordError, warn_of_divergence
 from concord.memory import estimate_trace_bytes, require_memory
 from concord.options import plain
 from concord.problem import Problem
-from concord.sampler import Sampler
+from concord.sampler import Algorithm
 from concord.sampling.trace import Trace
 
 # Entries of positions up to which the largest stable step is found in a fraction of a second.
@@ -24,7 +24,7 @@ SOON = 100
 
 
 def sample(
-    sampler: str | Sampler | type[Sampler],
+    sampler: str | Algorithm | type[Algorithm],
     problem: Problem,
     network: Any = None,
     *,
@@ -118,7 +118,6 @@ def sample(
         run.sampler.params,
         problem,
         run.network,
-        batches=run.sampler.batches,
         law=run.options.initial,
         record=run.options.record,
         chains=run.options.chains,
@@ -154,7 +153,7 @@ def step_advice(run: RunArguments, problem: Problem) -> str:
 
         last = run.options.iterations - 1
         with suppress(ConcordError):  # it is no affine sampler on a quadratic problem
-            limit = largest_stable_step(sampler, problem, run.network, run.sampler.batches, last)
+            limit = largest_stable_step(sampler, problem, run.network, last)
     if not math.isfinite(limit):
         return "take a smaller step_size"
     return f"take a smaller step_size, below {limit:.3g} with these options"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from concord import streams
 from concord.loop import run
-from concord.minibatches import Batches
+from concord.minibatches import batches_of
 from concord.networks.network import Network
 from concord.problem import CountedProblem
 from concord.progress import progress as bar
@@ -58,7 +58,6 @@ def sample_chains(
     problem: Any,
     network: Network,
     *,
-    batches: Batches | None = None,
     law: initial.Law,
     record: Record,
     chains: int,
@@ -76,7 +75,6 @@ def sample_chains(
     the same, number for number, whichever others are sampled with it. Returns the trace of what
     ``record`` asks for.
 
-    batches: options of mini-batch gradients; None: full gradients.
     law: law of the initial positions x^(0).
     span: first chain and the one after the last, whole blocks; None: all chains.
     progress: whether to show a progress bar; None: if the error stream is a terminal.
@@ -101,7 +99,7 @@ def sample_chains(
                     for what in ("noise", "network", "clock")
                 )
                 block_problem = problem.from_chain(first)
-                if batches is not None and batches.batch_size is not None:
+                if (batches := batches_of(sampler)) is not None:
                     from concord.batch_gradients import MiniBatches  # of such runs alone
 
                     block_problem = MiniBatches(block_problem, batches, len(block), noise)

@@ -143,7 +143,7 @@ def object_of(room: str, module: ModuleType) -> Any:
     if room != "samplers":
         return module
     classes = [c for c in vars(module).values() if getattr(c, "__module__", "") == module.__name__]
-    samplers = [c for c in classes if hasattr(c, "step") and hasattr(c, "options")]
+    samplers = [c for c in classes if hasattr(c, "step") and hasattr(c, "__struct_fields__")]
     if len(samplers) != 1:
         which = " and ".join(each.__name__ for each in samplers) or "no class of concord.Sampler"
         raise ConcordError(f"it defines {which}; make it one sampler a file")
@@ -151,8 +151,8 @@ def object_of(room: str, module: ModuleType) -> Any:
 
 
 def options_of(kind: Any) -> Any:
-    """Return the class of a kind's options: its ``Params``, or a sampler's ``options``."""
-    return kind.Params if hasattr(kind, "Params") else kind.options()
+    """Return the class of a kind's options: its ``Params``, or a sampler's class itself."""
+    return getattr(kind, "Params", kind)
 
 
 def display_name(kind: Any) -> str:

@@ -15,12 +15,12 @@ from concord.laws import exact
 from concord.laws.law import LARGEST, LawInputs, law_of_run
 from concord.memory import estimate_law_bytes, require_memory
 from concord.problem import Problem, Quadratic
-from concord.sampler import Sampler
+from concord.sampler import Algorithm
 from concord.sampling.trace import Trace
 
 
 def law(
-    sampler: str | Sampler | type[Sampler],
+    sampler: str | Algorithm | type[Algorithm],
     problem: Problem,
     network: Any = None,
     *,
@@ -86,7 +86,6 @@ def law(
         run.sampler.params,
         problem,
         run.network,
-        run.sampler.batches,
         run.options.initial,
         iterations,
         Trace({}, run.options.record.iterations(iterations), np.arange(problem.agents)),

@@ -23,7 +23,7 @@ from concord.laws.exact import Moments, Update
 from concord.laws.law import LawInputs, add_gradient_errors, laws_of_updates, update_of
 from concord.laws.paths import Path
 from concord.laws.read_off import NoLaw
-from concord.minibatches import Batches
+from concord.minibatches import batches_of
 from concord.networks.network import Network
 from concord.problems.gaussian_fit import Fit, fit, gradient_field, linearize
 from concord.problems.quadratic_problem import QuadraticProblem
@@ -35,7 +35,7 @@ DIVERGED = 1e4  # standard deviations of the fit
 class LinearizedPath(Path):
     """The approximate laws of versions of a sampler on a smooth problem, linearized in parts.
 
-    errors: of mini-batches, as of ``laws_of_versions``.
+    errors: covariance of the errors of mini-batches, as of ``laws_of_versions``.
     normal_fit: the Gaussian that fits the posterior, whose width says what is small and what
     diverged.
     positions: the moments of an agent's start. ``NoLaw`` where the sampler has no law on Gaussian
@@ -50,7 +50,7 @@ class LinearizedPath(Path):
         positions: Moments | None,
         normal_fit: Fit,
         mix: np.ndarray | None = None,
-        errors: tuple[Batches, np.ndarray] | None = None,
+        errors: np.ndarray | None = None,
     ) -> None:
         """Set up the laws of samplers on a problem. ``NoLaw`` if starts have no known moments."""
         if positions is None:
@@ -148,10 +148,8 @@ class LinearizedPath(Path):
 
     def _update(self, sampler: Any, problem: QuadraticProblem) -> Update:
         """Return a sampler's affine update on a problem, with the errors of mini-batches if any."""
-        if self._errors is None:
-            return update_of(sampler, problem, self._network)
-        batches, errors = self._errors
-        return add_gradient_errors(update_of(sampler, problem, self._network, batches), errors)
+        update = update_of(sampler, problem, self._network)
+        return update if self._errors is None else add_gradient_errors(update, self._errors)
 
 
 def refuse_local_steps(samplers: Sequence[Any]) -> None:
@@ -169,6 +167,10 @@ def law_of_run(run: LawInputs) -> exact.Law:
     ``NoLaw`` where it is not finite. That is no divergence of the sampler: over a wide Gaussian the
     mean of a gradient that grows exponentially is far larger than over the chains.
     """
+    if batches_of(run.sampler) is not None:
+        raise NoLaw(
+            "errors of mini-batches are not approximated; leave out batch_size, or sample it"
+        )
     positions = run.initial.moments(run.problem.dim)
     normal_fit = fit(run.problem, 0.0 if positions is None else positions[0])
     arguments = [run.sampler], run.problem, run.network, positions, normal_fit

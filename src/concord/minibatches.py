@@ -12,7 +12,7 @@ from concord.errors import ConcordError
 from concord.options import Count, Options
 
 
-class Batches(Options):
+class Batches(Options, kw_only=True):
     """Options of mini-batch gradients: their size, order, scale and pool of points."""
 
     batch_size: Annotated[
@@ -41,7 +41,7 @@ class Batches(Options):
         """
         return {"data": None, "none": self.batch_size, "mean": 1}[self.batch_scale]
 
-    def check(self) -> None:
+    def check_scale(self) -> None:
         """Refuse a scale or a pool of mini-batches that is given without a batch size."""
         scale, pool = self.batch_scale, self.batch_pool
         if self.batch_size is None and (scale, pool) != ("data", "all"):
@@ -63,3 +63,8 @@ class Batches(Options):
                 f"the {counts.max()} of agent {counts.argmax()}; take at most as many, or leave it "
                 "out for full gradients"
             )
+
+
+def batches_of(sampler: Any) -> Batches | None:
+    """Return a sampler's options of mini-batches. None where it takes full gradients."""
+    return sampler if isinstance(sampler, Batches) and sampler.batch_size is not None else None

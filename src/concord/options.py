@@ -61,9 +61,9 @@ class _CheckedMeta(msgspec.StructMeta):
 
         def __call__(cls, *values: Any, **options: Any) -> Any:
             """Build the class from values by position and name, checked like values in a file."""
-            arguments = dict(zip(cls.__struct_fields__, values, strict=False)) | options
+            arguments = dict(zip(cls.__match_args__, values, strict=False)) | options
             if len(arguments) < len(values) + len(options):
-                raise TypeError(f"{cls.__name__} takes each of {cls.__struct_fields__} once")
+                raise TypeError(f"{cls.__name__} takes {cls.__match_args__} in order, each once")
             return build(cls, arguments)
 
 

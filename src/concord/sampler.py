@@ -15,18 +15,16 @@ whole network.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from math import sqrt
-from types import new_class
-from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
-import msgspec
 import numpy as np
+from msgspec.structs import FieldInfo, fields
 
 from concord.errors import ConcordError
 from concord.minibatches import Batches
 from concord.needs import Needs, check_needs
-from concord.networks.network import Network, OrderOptions
+from concord.networks.network import Network, Order
 from concord.options import Options
 
 
@@ -40,38 +38,21 @@ class Positions(NamedTuple):
         raise AttributeError(f"the state has no {name!r}; write an init that returns one with it")
 
 
-class Sampler(Options):
+class Algorithm(Options):
     """An algorithm of decentralized sampling with its options, immutable.
 
     name: what readers call it, such as "DE-SGLD".
     biased: the law that it samples by design, where that is not the posterior.
     needs: what networks and problems must have (``concord.needs.Needs``).
     units: by option, which power of the positions' unit it has, such as 2 for a step size.
-    takes_batches: whether it may be given mini-batch gradients in place of full ones.
-    takes_order: whether its agents may move one after another (``Network.order``).
     draws_ahead: fields of the state with random numbers of steps to come. The step draws them where
     they are empty, and their first axis is of steps (``random.draw_ticks``).
-
-    Examples
-    --------
-    >>> import concord
-    >>> class Decentralized(concord.Sampler):
-    ...     step_size: float
-    ...     def step(self, state, k, problem, network, rng):
-    ...         noise = (2 * self.step_size) ** 0.5 * rng.standard_normal(state.x.shape)
-    ...         move = noise - self.step_size * problem.gradient(state.x)
-    ...         return state._replace(x=network.mix("metropolis", state.x, plus=move))
-    >>> problem = concord.Problem(gradient=lambda x: x, agents=4, dim=2)
-    >>> concord.sample(Decentralized(0.1), problem, "ring", iterations=10).chains
-    100
     """
 
     name: ClassVar[str] = ""
     biased: ClassVar[str] = ""
     needs: ClassVar[Needs] = Needs()
     units: ClassVar[Mapping[str, int]] = {"step_size": 2}
-    takes_batches: ClassVar[bool] = True
-    takes_order: ClassVar[bool] = False
     draws_ahead: ClassVar[tuple[str, ...]] = ()
 
     def check(self, problem: Any, network: Network) -> None:
@@ -105,23 +86,6 @@ class Sampler(Options):
         """
         return False
 
-    @classmethod
-    @cache  # there is one workflow in a process
-    def options(cls) -> type[Options]:
-        """Return the class of the options that a study gives this sampler.
-
-        They are the sampler's fields, those of ``Batches`` if it takes mini-batches, and those of
-        ``OrderOptions`` if its agents may move one after another.
-        """
-        extra_options = [Batches] * cls.takes_batches + [OrderOptions] * cls.takes_order
-        fields = [one for each in (cls, *extra_options) for one in msgspec.structs.fields(each)]
-        body = {
-            "__module__": cls.__module__,
-            "__annotations__": {each.name: each.type for each in fields},
-            **{each.name: _default_of(each) for each in fields if not each.required},
-        }
-        return new_class(cls.__name__, (Options,), exec_body=lambda space: space.update(body))
-
     def vector_size(self, dim: int, itemsize: int) -> float | None:
         """Return the mean size in bytes of a vector that the sampler sends, of dim numbers.
 
@@ -130,11 +94,53 @@ class Sampler(Options):
         return None
 
 
-def _default_of(field: Any) -> Any:
-    """Return the default of an option, or the function that makes it, as a class declares it."""
-    if field.default is msgspec.NODEFAULT:
-        return msgspec.field(default_factory=field.default_factory)
-    return field.default
+class FullGradientSampler(Algorithm):
+    """An algorithm of decentralized sampling that takes full gradients alone.
+
+    Examples
+    --------
+    >>> import concord
+    >>> class Exact(concord.FullGradientSampler):
+    ...     def step(self, state, k, problem, network, rng):
+    ...         return state._replace(x=rng.standard_normal(state.x.shape))
+    >>> problem = concord.Problem(gradient=lambda x: x, agents=1, dim=2)
+    >>> concord.sample(Exact(), problem, iterations=10).chains
+    100
+    """
+
+
+class Sampler(Algorithm, Batches):
+    """An algorithm of decentralized sampling that may be given mini-batch gradients.
+
+    batch_size, batch_order, batch_scale, batch_pool: as of ``concord.minibatches.Batches``.
+
+    Examples
+    --------
+    >>> import concord
+    >>> class Decentralized(concord.Sampler):
+    ...     step_size: float
+    ...     def step(self, state, k, problem, network, rng):
+    ...         noise = (2 * self.step_size) ** 0.5 * rng.standard_normal(state.x.shape)
+    ...         move = noise - self.step_size * problem.gradient(state.x)
+    ...         return state._replace(x=network.mix("metropolis", state.x, plus=move))
+    >>> problem = concord.Problem(gradient=lambda x: x, agents=4, dim=2)
+    >>> concord.sample(Decentralized(0.1), problem, "ring", iterations=10).chains
+    100
+    """
+
+
+class OrderedSampler(Sampler, kw_only=True):
+    """A sampler whose agents may move one after another (``Network.order``)."""
+
+    update_order: Annotated[
+        Order, "agents move all at once, or one after another seeing neighbors that have moved"
+    ] = "simultaneous"
+
+
+def own_options(kind: Any) -> tuple[FieldInfo, ...]:
+    """Return the options of a sampler's class, without those of mini-batches and of the order."""
+    shared = OrderedSampler.__struct_fields__ if issubclass(kind, Sampler) else ()
+    return tuple(option for option in fields(kind) if option.name not in shared)
 
 
 def check_state(state: Any, sampler: Any, shape: tuple[int, ...], before: Any = None) -> None:

@@ -8,33 +8,31 @@ from msgspec import structs
 from concord.laws import exact
 from concord.laws.law import compose_cycle, update_of
 from concord.laws.read_off import NoLaw
-from concord.minibatches import Batches
 from concord.networks.network import Network
 from concord.problem import Problem
-from concord.sampler import Sampler
+from concord.sampler import Algorithm
 from concord.sampling.schedules import Schedule
 
 PRECISION = 1e-4
 STEPS = ("step_size", "fusion")  # the options of samplers that are steps
 
 
-def constant_steps(sampler: Sampler, k: int) -> dict[str, Schedule]:
+def constant_steps(sampler: Algorithm, k: int) -> dict[str, Schedule]:
     """Return the sampler's steps by option, each constant at its value in iteration k."""
     steps = {name: getattr(sampler, name, None) for name in STEPS}
     return {name: Schedule(step(k)) for name, step in steps.items() if isinstance(step, Schedule)}
 
 
-def with_step(sampler: Sampler, name: str, value: float, k: int) -> Sampler:
+def with_step(sampler: Algorithm, name: str, value: float, k: int) -> Algorithm:
     """Return the sampler with another constant step, its others at their values in iteration k."""
     changes: dict[str, Any] = {**constant_steps(sampler, k), name: Schedule(value)}
     return structs.replace(sampler, **changes)
 
 
 def diverges(
-    sampler: Sampler,
+    sampler: Algorithm,
     problem: Problem,
     network: Network,
-    batches: Batches | None = None,
     k: int = 0,
 ) -> bool:
     """Return whether the law of an affine sampler diverges with its steps of iteration k.
@@ -43,23 +41,20 @@ def diverges(
     updates that repeat, that of the composition of one cycle. Raises ``NoLaw`` if the sampler is
     not affine on the problem.
     """
-    return exact.spectral_radius(_matrix_of(sampler, problem, network, batches, k)) > 1
+    return exact.spectral_radius(_matrix_of(sampler, problem, network, k)) > 1
 
 
-def _matrix_of(
-    sampler: Sampler, problem: Problem, network: Network, batches: Batches | None, k: int
-) -> np.ndarray:
+def _matrix_of(sampler: Algorithm, problem: Problem, network: Network, k: int) -> np.ndarray:
     """Return the matrix of a cycle of updates, with the steps of iteration k, as they settle."""
     constant = structs.replace(sampler, **constant_steps(sampler, k))
-    update = compose_cycle(update_of(constant, problem, network, batches), k)[0]
+    update = compose_cycle(update_of(constant, problem, network), k)[0]
     return exact.restrict(update)[0].matrix
 
 
 def largest_stable_step(
-    sampler: Sampler,
+    sampler: Algorithm,
     problem: Problem,
     network: Network,
-    batches: Batches | None = None,
     k: int = 0,
     name: str = "step_size",
 ) -> float:
@@ -76,6 +71,6 @@ def largest_stable_step(
 
     def matrix_for(value: float) -> np.ndarray:
         """Return the matrix of the update in iteration k with a value of the step."""
-        return _matrix_of(with_step(sampler, name, value, k), problem, network, batches, k)
+        return _matrix_of(with_step(sampler, name, value, k), problem, network, k)
 
     return exact.stable_limit(matrix_for, steps[name].initial, PRECISION)

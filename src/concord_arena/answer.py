@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from msgspec import field
+from msgspec import field, structs
 
 from concord import kinds, linearized
 from concord.errors import ConcordError
@@ -31,7 +31,7 @@ from concord.options import Count, Options, Positive
 from concord.problem import Problem, Quadratic
 from concord.problems.gaussian_fit import Fit
 from concord.problems.quadratic_problem import QuadraticProblem
-from concord.sampler import Sampler
+from concord.sampler import Algorithm
 from concord_arena import prices, scores
 from concord_arena.doubts import batch_errors, estimate_by_weights
 from concord_arena.entries import Entry
@@ -111,7 +111,7 @@ class Lattice(NamedTuple):
         """Return the values of the tuned and the second option at place j."""
         return {**self.second, self.entry.tune: self.step(j)}
 
-    def sampler(self, j: float) -> Sampler:
+    def sampler(self, j: float) -> Algorithm:
         """Return the entry's sampler with the option values at place j."""
         return vary(self.entry.sampler, self.values(j), self.entry.name)
 
@@ -140,7 +140,7 @@ class Candidate(NamedTuple):
         return self.lattice.entry
 
     @property
-    def sampler(self) -> Sampler:
+    def sampler(self) -> Algorithm:
         """The sampler with the option values of the setting."""
         return self.lattice.sampler(self.j)
 
@@ -173,7 +173,6 @@ class Search:
                 self.reads[read] = mix, bytes_of(vectors, problem)
         self._target = fit.law
         size = wish.batch_size
-        self._batches = None if size is None else Batches(batch_size=size)
         self._batch_errors: Any = None  # covariances over the fit
         self._knows_errors = False
         if size is not None:
@@ -191,7 +190,7 @@ class Search:
         entry.sampler.check(self.problem, self.network)
         if entry.kind not in kinds.built_in("samplers"):
             prices.try_step(entry.sampler, self.problem, self.network, self._masks())
-        if self.wish.batch_size is not None and not entry.sampler.takes_batches:
+        if self.wish.batch_size is not None and not isinstance(entry.sampler, Batches):
             raise ConcordError("its gradients are full; leave batch_size out")
         self._check_law(entry.sampler)
         lattices = self.lattices(entry)
@@ -351,7 +350,7 @@ class Search:
             "allow more"
         )
 
-    def _check_law(self, sampler: Sampler) -> None:
+    def _check_law(self, sampler: Algorithm) -> None:
         """Raise ``NoLaw`` for a sampler with random choices on too large a problem."""
         size = self.problem.agents * self.problem.dim
         reader = StepReader(sampler, self._bare(), Network(self.network.graph))
@@ -567,14 +566,15 @@ class Search:
     def _has_constant_errors(self, price: Mapping[str, float]) -> bool:
         """Return whether errors of mini-batches are those at the fit, as if agents were there."""
         exact = self._knows_errors and self._iterations(price, "agents") <= LONGEST_STEPS
-        return self._batches is not None and not exact
+        return self.wish.batch_size is not None and not exact
 
-    def _law(self, samplers: Sequence[Sampler], own_law: bool, price: Mapping[str, float]) -> Any:
+    def _law(self, samplers: Sequence[Algorithm], own_law: bool, price: Mapping[str, float]) -> Any:
         """Return the laws of samplers: exact or linearized if ``own_law``, else surrogates."""
         network, positions = self.network, self.positions
-        constant = self._batch_errors if self._has_constant_errors(price) else None
-        errors: Any = None if self._batches is None else (self._batches, constant)
-        if errors is not None and not self._small:
+        errors, size = None, self.wish.batch_size
+        if self._has_constant_errors(price):
+            errors = self._batch_errors
+        if size is not None and not self._small:
             raise NoLaw(
                 f"mini-batches are predicted for up to {SMALL} entries of the positions; sample it"
             )
@@ -584,6 +584,8 @@ class Search:
             return CoordinatewiseLaws(
                 samplers, self.fit, network, positions, mean=network.agents > MANY
             )
+        if size is not None:
+            samplers = [structs.replace(sampler, batch_size=size) for sampler in samplers]
         if not self._exact:
             law = linearized.LinearizedPath
             return law(samplers, self.problem, network, positions, self.fit, errors=errors)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas
+from msgspec import structs
 
 from concord import kinds
 from concord.errors import ConcordError, short
@@ -151,8 +152,11 @@ def _stationary_bias(
 ) -> dict[str, float]:
     """Return the columns of ``BiasMap.table`` for one setting, by name."""
     agents, dim = problem.agents, problem.dim
-    batches = Batches(batch_size=size)
-    update = update_of(sampler, problem, network, batches)
+    if size is not None:
+        if not isinstance(sampler, Batches):
+            raise ConcordError("batch_sizes: the sampler takes full gradients alone; use [None]")
+        sampler = structs.replace(sampler, batch_size=size)
+    update = update_of(sampler, problem, network)
     if update.loss_effect is not None:
         raise NoLaw("vectors may get lost here, and laws have no limit of mini-batches; remove it")
     if size is not None:
@@ -161,7 +165,7 @@ def _stationary_bias(
                 f"{type(problem).__name__} states no covariance of mini-batches; use "
                 "linear_regression, or batch_sizes=[None]"
             )
-        batches.check_points(problem.counts)
+        sampler.check_points(problem.counts)
 
     def error_covariances(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
         """Return the covariances of mini-batch gradient errors at a state's moments.
@@ -169,7 +173,7 @@ def _stationary_bias(
         mean: (S,). cov: (S, S). The result: (agents, dim, dim).
         """
         moments = exact.marginals(mean, cov, agents, dim)
-        noise: np.ndarray = problem.batch_noise_covariance(moments.mean, moments.cov, batches)
+        noise: np.ndarray = problem.batch_noise_covariance(moments.mean, moments.cov, sampler)
         return noise
 
     start = exact.initial_moments(agents, dim, (0.0, 1.0), update.start)

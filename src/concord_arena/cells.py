@@ -46,7 +46,7 @@ from concord.laws.paths import FOREVER
 from concord.laws.read_off import NoLaw
 from concord.networks.network import Network
 from concord.problem import Problem
-from concord.sampler import Sampler
+from concord.sampler import Algorithm
 from concord_arena import prices, scores
 from concord_arena.chains import Chains, has_posterior
 from concord_arena.laws import Laws
@@ -207,7 +207,7 @@ class _Cell:
     def _path(
         self,
         named: Sequence[tuple[str, Problem]],
-        samplers: Sequence[Sampler],
+        samplers: Sequence[Algorithm],
         network: Network,
         share: int = 1,
     ) -> Laws | Chains:
@@ -222,7 +222,7 @@ class _Cell:
         fewer = replace(run, chains=max(run.chains // share, 2))
         return Chains(samplers, named, network, fewer, self._mix, self._task.cache)
 
-    def _network(self, sampler: Sampler, price: Mapping[str, float]) -> Network:
+    def _network(self, sampler: Algorithm, price: Mapping[str, float]) -> Network:
         """Return the task's network, with the privacy noise for which the budget spends epsilon."""
         network, epsilon = self._task.network, self._arena.epsilon
         if epsilon is None:

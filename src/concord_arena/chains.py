@@ -23,7 +23,7 @@ from concord.networks.network import Network
 from concord.problem import Problem
 from concord.record import ChainDivergence, Record
 from concord.reference import Reference, WithReference, reference_of
-from concord.sampler import Sampler
+from concord.sampler import Algorithm, own_options
 from concord.sampling.trace import Trace
 from concord_arena import scores
 from concord_arena.scores import Levels
@@ -56,7 +56,7 @@ class Chains:
 
     def __init__(
         self,
-        samplers: Sequence[Sampler],
+        samplers: Sequence[Algorithm],
         named: Sequence[tuple[str, Problem]],
         network: Network,
         run: Run,
@@ -113,19 +113,18 @@ class Chains:
         self,
         name: str,
         problem: Problem,
-        sampler: Sampler,
+        sampler: Algorithm,
         iterations: Sequence[int],
         strict: bool = False,
     ) -> Trace:
         """Return the trace of a sampler's answers; ``strict`` raises ``ChainDivergence``."""
         run = self._run
-        options = f"{sampler}" if len(self._versions) > 1 else ""
+        options = _name_of(sampler) if len(self._versions) > 1 else ""
         shape = run.chains, self._network.agents, problem.dim
         trace = sample_chains(
             compile_steps(sampler, iterations[-1], shape),
             problem,
             self._network,
-            batches=run.sampler.batches,
             law=run.initial,
             record=Record(at=tuple(iterations)),
             chains=run.chains,
@@ -161,7 +160,7 @@ class Chains:
             return by_metric | dict(scores.compare_draws(draws, by))
 
     def _measure_families(
-        self, trace: Trace, name: str, problem: Problem, sampler: Sampler, families: Sequence[str]
+        self, trace: Trace, name: str, problem: Problem, sampler: Algorithm, families: Sequence[str]
     ) -> dict[str, Levels]:
         """Return the values of metric families for a trace, by metric and level."""
         if not families:
@@ -172,8 +171,7 @@ class Chains:
             return streams.generator(run.seed, what, run.paper, run.experiment, name)
 
         measurement = Measurement(
-            trace, problem, self._network, sampler, run.sampler.batches, run.initial,
-            int(trace.draw[-1]), stream,
+            trace, problem, self._network, sampler, run.initial, int(trace.draw[-1]), stream,
         )  # fmt: skip
         table: dict[str, dict[str, float]] = {}
         for row in metrics.measure(families, measurement):
@@ -191,6 +189,13 @@ class Chains:
                 levels["worst"] = scores.worst(metric, each, right)
             by_metric[metric] = levels
         return by_metric
+
+
+def _name_of(sampler: Algorithm) -> str:
+    """Return the name of a sampler's random streams: its class and own options."""
+    kind = type(sampler)
+    values = (f"{each.name}={getattr(sampler, each.name)!r}" for each in own_options(kind))
+    return f"{kind.__name__}({', '.join(values)})"
 
 
 def _thin(trace: Trace, iterations: Sequence[int]) -> Trace:

@@ -16,6 +16,7 @@ from concord.arguments import ChosenSampler
 from concord.errors import ConcordError, nearest
 from concord.options import plain
 from concord.progress import each
+from concord.sampler import own_options
 from concord.summary import Summarized
 from concord_arena import board, cards, cells
 from concord_arena.board import choose_tasks, name_task
@@ -224,7 +225,8 @@ def _describe_tuning(name: str, task: str, cell: Run, choice: Mapping[str, Any])
     arena, options = cell.arena, plain(cell.sampler.params)
     assert arena is not None
     tuned = {arena.tune, *arena.second} - {None}
-    fixed = words.options({k: v for k, v in options.items() if k not in tuned and v is not None})
+    names = [each.name for each in own_options(cell.sampler.module) if each.name not in tuned]
+    fixed = words.options({k: options[k] for k in names if options[k] is not None})
     setting = next((c for c in choice.values() if isinstance(c, dict) and "chosen" in c), None)
     if setting is None or not tuned:
         return f"{name}: nothing was tuned on {task}; fixed: {fixed or 'nothing'}"

@@ -11,7 +11,7 @@ from concord import kinds
 from concord.errors import ConcordError, nearest, short
 from concord.options import build
 from concord.problems.gaussian_fit import Fit
-from concord.sampler import Sampler
+from concord.sampler import Algorithm
 from concord_studies.home import HOME
 from concord_studies.io import load_yaml
 
@@ -27,7 +27,7 @@ class Entry(NamedTuple):
 
     name: str
     kind: str
-    sampler: Sampler
+    sampler: Algorithm
     tune: str
     second: Mapping[str, Sequence[Any]]
 

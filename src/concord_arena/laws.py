@@ -8,7 +8,7 @@ from concord.laws.exact import Marginals, Moments
 from concord.laws.law import laws_of_versions
 from concord.networks.network import Network
 from concord.problem import Problem
-from concord.sampler import Sampler
+from concord.sampler import Algorithm
 from concord_arena import scores
 from concord_arena.scores import Levels
 from concord_studies.contracts import HeldOut
@@ -25,7 +25,7 @@ class Laws:
 
     def __init__(
         self,
-        samplers: Sequence[Sampler],
+        samplers: Sequence[Algorithm],
         problems: Sequence[Problem],
         network: Network,
         positions: Moments | None,

@@ -20,7 +20,7 @@ from concord.networks.effects import Static, link_tables
 from concord.networks.moments import mask_moments
 from concord.networks.network import Network
 from concord.problem import CountedProblem, Problem
-from concord.sampler import Sampler
+from concord.sampler import Algorithm
 
 # Iterations: of what is always the same, and of what is not; and the standard error of the mean of
 # gradients over chains, relative to it, at which that is known.
@@ -37,7 +37,7 @@ class _Counts(NamedTuple):
 
 
 def price_per_iteration(
-    sampler: Sampler, problem: Problem, network: Network, rng: np.random.Generator
+    sampler: Algorithm, problem: Problem, network: Network, rng: np.random.Generator
 ) -> dict[str, float]:
     """Return the expected price of an iteration for the mean agent, by currency.
 
@@ -68,21 +68,21 @@ def count_iterations(budget: Mapping[str, float], price: Mapping[str, float], mo
 
 
 def try_step(
-    sampler: Sampler, problem: Problem, network: Network, rng: np.random.Generator
+    sampler: Algorithm, problem: Problem, network: Network, rng: np.random.Generator
 ) -> None:
     """Take one step, so that a sampler which refuses unsuited input only there does so."""
     _count(sampler, problem, network, rng, most=1)
 
 
 def most_broadcasts(
-    sampler: Sampler, problem: Problem, network: Network, rng: np.random.Generator
+    sampler: Algorithm, problem: Problem, network: Network, rng: np.random.Generator
 ) -> float:
     """Return the vectors sent per iteration by the agent that sends the most."""
     return float(_count(sampler, problem, network, rng).broadcasts.max())
 
 
 def _count(
-    sampler: Sampler,
+    sampler: Algorithm,
     problem: Problem,
     network: Network,
     rng: np.random.Generator,

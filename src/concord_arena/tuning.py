@@ -24,7 +24,7 @@ from concord.laws.read_off import NoLaw, StepReader
 from concord.networks.network import Network
 from concord.options import build, plain
 from concord.problem import Problem
-from concord.sampler import Sampler
+from concord.sampler import Algorithm
 from concord_studies.runs.keys import Arena
 
 SETTINGS = 36
@@ -38,20 +38,20 @@ class Setting(NamedTuple):
     """Values of the tuned options, and the sampler with these values."""
 
     values: Mapping[str, Any]
-    sampler: Sampler
+    sampler: Algorithm
 
 
-def vary(sampler: Sampler, values: Mapping[str, Any], where: str) -> Sampler:
+def vary(sampler: Algorithm, values: Mapping[str, Any], where: str) -> Algorithm:
     """Return a copy of a sampler with other values of some options."""
     stated = plain(sampler)
     for name in values:
         if name not in stated:
             raise ConcordError(f"{where}.{name}: unknown option; {nearest(name, stated)}")
-    varied: Sampler = build(type(sampler), {**stated, **values}, where)
+    varied: Algorithm = build(type(sampler), {**stated, **values}, where)
     return varied
 
 
-def read_value(sampler: Sampler, tune: str, where: str) -> float:
+def read_value(sampler: Algorithm, tune: str, where: str) -> float:
     """Return the stated value of the option to tune, around which the search begins."""
     stated = plain(sampler)
     value = stated.get(tune)
@@ -66,7 +66,7 @@ def leave_out_conditions(network: Network) -> Network:
     return Network(network.graph, order=network.order)
 
 
-def find_limit(sampler: Sampler, tune: str, problem: Problem, network: Network) -> float:
+def find_limit(sampler: Algorithm, tune: str, problem: Problem, network: Network) -> float:
     """Return the largest stable value of an option on a network; infinity if not known.
 
     Where vectors may be lost second moments settle below it. For a sampler with random choices the
@@ -101,7 +101,7 @@ def _mean_matrix(sampler: Any, problem: Any, network: Network) -> np.ndarray:
 
 
 def group_settings(
-    sampler: Sampler,
+    sampler: Algorithm,
     arena: Arena,
     problem: Problem,
     network: Network,

@@ -71,7 +71,7 @@ def warn_of_steps(runs: Iterable[Run]) -> None:
             if run.downloads or not network.is_lossless:
                 continue
             problem = run.build_problem(Path("resources"))
-            at = run.sampler.params, problem, network, run.sampler.batches, last
+            at = run.sampler.params, problem, network, last
             if problem.agents * problem.dim <= SOON and diverges(*at):
                 print(
                     f"concord: {run.folder}: its chains will diverge; take a smaller step_size, "

@@ -18,7 +18,7 @@ from concord.errors import ConcordError
 from concord.laws import exact
 from concord.laws.read_off import StepReader
 from concord.loop import run
-from concord.minibatches import Batches
+from concord.minibatches import Batches, batches_of
 from concord.networks.construction import network
 from concord.networks.network import Network
 from concord.sampling.schedules import Schedule
@@ -33,7 +33,7 @@ NETWORKS = [
     network("server", 4),
 ]
 FUSION = Schedule(0.3)
-Combination = tuple[Network, Any, Any, Batches]  # network, problem, sampler, mini-batches
+Combination = tuple[Network, Any, Any]  # network, problem, sampler
 
 
 class Watched:
@@ -67,15 +67,16 @@ class Choosing:
 
 
 @cache
-def reader_of(net: Network, prob: Any, sampler: Any, batches: Batches) -> StepReader | None:
+def reader_of(net: Network, prob: Any, sampler: Any) -> StepReader | None:
     """Return what reads the law of a sampler; None if its step is not affine given what it drew."""
-    drawn = prob
-    if batches.batch_size is not None:
+    drawn, given = prob, sampler
+    if batches := batches_of(sampler):
         drawn = MiniBatches(prob, batches, 1, np.random.default_rng(0))
+        # Given the rows it does not matter in which order they are drawn.
+        given = replace(sampler, batch_order="with_replacement")
     try:
         sampler.check(drawn, net)
-        # Given the rows it does not matter in which order they are drawn.
-        reader = StepReader(sampler, prob, net, replace(batches, batch_order="with_replacement"))
+        reader = StepReader(given, prob, net)
         reader.read_step(0), reader.start
     except ConcordError:
         return None
@@ -101,23 +102,23 @@ def batch_errors(prob: Any, rows: np.ndarray, batches: Batches) -> tuple[np.ndar
 
 
 def combinations(kind: str) -> Iterator[Combination]:
-    """Yield network, problem, sampler and mini-batches of all it accepts, with its law.
+    """Yield network, problem and sampler of all that it accepts, with its law.
 
     Every choice of every option, constant and falling steps, full gradients and mini-batches of
     two points.
     """
-    ways = [Batches()]
-    if SAMPLERS[kind].takes_batches:
-        ways += [Batches(batch_size=2, batch_scale=scale) for scale in ("data", "none", "mean")]
-        ways += [Batches(batch_size=2, batch_order=order) for order in ("epochs", "whole_batches")]
+    ways: list[dict[str, Any]] = [{}]
+    if issubclass(SAMPLERS[kind], Batches):
+        ways += [{"batch_size": 2, "batch_scale": scale} for scale in ("data", "none", "mean")]
+        ways += [{"batch_size": 2, "batch_order": order} for order in ("epochs", "whole_batches")]
     for net in NETWORKS:
         prob = regression(net.agents)
         for sampler in variants(SAMPLERS[kind]):
             if hasattr(sampler, "fusion"):  # as strong as averages are elsewhere
                 sampler = replace(sampler, fusion=FUSION)
-            for batches in ways:
-                if reader_of(net, prob, sampler, batches) is not None:
-                    yield net, prob, sampler, batches
+            for chosen in (replace(sampler, **batches) for batches in ways):
+                if reader_of(net, prob, chosen) is not None:
+                    yield net, prob, chosen
 
 
 @cache
@@ -134,7 +135,8 @@ def ranks(
     As ``within`` has them, and of what the last step chose. other: what the sampler sees, if not
     the network of the law.
     """
-    net, prob, sampler, batches = combination
+    net, prob, sampler = combination
+    batches = batches_of(sampler)
     reader = reader_of(*combination)
     assert reader is not None
     agents, size, watched, choosing = prob.agents, prob.agents * 2, Watched(prob), Choosing(rng)
@@ -153,10 +155,10 @@ def ranks(
             which = which * len(probability) + outcomes
         last[:] = choosing.chosen[-1:]
         choosing.chosen.clear()
-        names = ["matrix", "offset", "noise", *["gradient_gain"] * bool(batches.batch_size)]
+        names = ["matrix", "offset", "noise", *["gradient_gain"] * (batches is not None)]
         parts = [getattr(reading.choices, name) for name in names]
         matrix, offset, noise, *gain = [p[which] if len(p) > 1 else p[0] for p in parts]
-        if gain:
+        if batches is not None:
             gram, shift = batch_errors(prob, watched.rows, batches)
             matrix = np.broadcast_to(matrix, (chains, *matrix.shape[-2:])).copy()
             matrix[:, :, :size] += gain[0] @ gram
@@ -165,7 +167,7 @@ def ranks(
         cov = matrix @ cov @ matrix.swapaxes(-1, -2) + noise
 
     drawn = watched
-    if batches.batch_size is not None:
+    if batches is not None:
         drawn = MiniBatches(watched, batches, chains, rng)
     started, noise = (other or net).start(x0), choosing if reader.chooses else rng
     state = run(sampler, drawn, started, x0, ITERATIONS, noise, [follow])

@@ -21,6 +21,7 @@ from calibration.ranks import LEVEL, least, width
 from calibration.settings import SLACK, settings
 from concord import streams
 from concord.loop import run as sample
+from concord.minibatches import batches_of
 from concord.networks.construction import network
 from variants import SAMPLERS, Scaled
 
@@ -51,12 +52,10 @@ def test_positions_have_uniform_ranks_in_their_exact_law(kind, effort, reliabili
     found, all_of_them = [], list(laws.combinations(kind))
     order = generator("tried", kind).permutation(len(all_of_them))
     for case in (all_of_them[i] for i in sorted(order[: TRIED * effort])):
-        net, _, sampler, batches = case
-        ranks = laws.ranks(
-            case, CHAINS * effort, generator("law", kind, sampler, batches, net.edges)
-        )
+        net, _, sampler = case
+        ranks = laws.ranks(case, CHAINS * effort, generator("law", kind, sampler, net.edges))
         if ranks:
-            found.append((*least(ranks), net.name, sampler, batches))
+            found.append((*least(ranks), net.name, sampler))
     limit = LEVEL / len(RANKED) / len(found)
     wrong = [case for case in found if case[0] < limit]
     what = f"exact law: networks and options of {kind}, {CHAINS * effort} chains each"
@@ -71,11 +70,11 @@ def test_faults_of_a_sampler_are_seen_in_its_exact_law(fault, effort, reliabilit
     found = []
     for kind in FAULTS[fault]:
         for case in laws.combinations(kind):
-            net, _, sampler, batches = case
+            net, _, sampler = case
             # With a server all agents are equal: too few numbers to see such a fault by.
             if net.agents != (1 if kind == "c_ula" else MOVED.agents) or net.name == "server":
                 continue
-            if batches.batch_size or not (other or getattr(sampler, "noise", 1)):
+            if batches_of(sampler) or not (other or getattr(sampler, "noise", 1)):
                 continue
             rng = generator("fault", kind, sampler)
             rng = rng if other else Scaled(rng, 1.1)

@@ -19,7 +19,7 @@ def drawn(counts, batch, chains, order, steps, seed=0, pool="all"):
     seen = []
     problem = SimpleNamespace(agents=len(counts), counts=np.array(counts))
     problem.batch_gradient = lambda x, rows: seen.append(rows.copy())
-    batches = Batches(batch, order, batch_pool=pool)
+    batches = Batches(batch_size=batch, batch_order=order, batch_pool=pool)
     estimate = MiniBatches(problem, batches, chains, np.random.default_rng(seed))
     for _ in range(steps):
         estimate.gradient(None)
@@ -56,7 +56,7 @@ def test_on_average_it_is_the_gradient_of_as_many_points_as_it_stands_for(scale,
     """The prior's part is exact: (grad f - prior) n' / n + prior, within standard errors."""
     problem, chains = Regression(3, 2), 20_000
     x = np.repeat(start(problem, 1), chains, axis=0)
-    batches = Batches(2, order, scale)
+    batches = Batches(batch_size=2, batch_order=order, batch_scale=scale)
     assert batches.points_stood_for == stands
     found = MiniBatches(problem, batches, chains, np.random.default_rng(1)).gradient(x)
     prior, share = problem.prior_gradient(x[0]), 1 if stands is None else stands / problem.counts
@@ -69,7 +69,8 @@ def test_on_average_it_is_the_gradient_of_as_many_points_as_it_stands_for(scale,
 def test_a_difference_is_of_the_same_points_and_costs_two():
     problem, chains = Regression(3, 2), 4
     x, reference = start(problem, chains), start(problem, chains, seed=5)
-    batches = [MiniBatches(problem, Batches(2), chains, np.random.default_rng(1)) for _ in range(2)]
+    two = Batches(batch_size=2)
+    batches = [MiniBatches(problem, two, chains, np.random.default_rng(1)) for _ in range(2)]
     counted = CountedProblem(batches[0], chains)
     rows = (np.random.default_rng(1).random((chains, 3, 2)) * problem.counts[:, None]).astype(int)
     expected = problem.batch_gradient(x, rows) - problem.batch_gradient(reference, rows)
@@ -109,4 +110,4 @@ def test_what_cannot_be_drawn_is_refused(options, counts, lacks, message):
     if lacks:
         delattr(problem, lacks)
     with pytest.raises(ConcordError, match=message):
-        MiniBatches(problem, Batches(4, **options), 2, np.random.default_rng(1))
+        MiniBatches(problem, Batches(batch_size=4, **options), 2, np.random.default_rng(1))

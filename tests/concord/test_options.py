@@ -164,9 +164,9 @@ def test_any_yaml_is_built_or_told_in_one_sentence(mapping):
 def test_python_is_refused_with_the_sentence_of_a_file(options, message):
     mapping = {"step_size": 0.1, **options}
     with pytest.raises(ConcordError) as from_python:
-        DESGLD.options()(**mapping)
+        DESGLD(**mapping)
     with pytest.raises(ConcordError) as from_file:
-        build(DESGLD.options(), mapping, WHERE)
+        build(DESGLD, mapping, WHERE)
     assert str(from_python.value).startswith(message)
     assert str(from_file.value) == f"{WHERE}.{from_python.value}"
 
@@ -176,7 +176,9 @@ def test_python_is_read_as_a_file_is():
     assert sampler.step_size == Schedule(0.01) and sampler == DESGLD(Schedule(0.01))
     assert Several(0.1, inner={"high": 2}).inner == Inner(high=2.0) == Inner(2.0)
     assert DESGLD(np.float64(0.5)) == DESGLD(0.5)
-    assert Batches(np.int64(3)) == Batches(batch_size=3)
+    assert Batches(batch_size=np.int64(3)) == Batches(batch_size=3)
+    with pytest.raises(TypeError, match=r"DESGLD takes \('step_size', 'weights'\) in order"):
+        DESGLD(0.1, "metropolis", 5)  # a batch_size without its name
     for wrong in ({"a": 1}, {"a": 1, "step_size": 2}):
         with pytest.raises((ConcordError, TypeError)):
             DESGLD(0.1, **wrong)

@@ -85,7 +85,7 @@ def test_a_step_returns_new_arrays_and_the_same_again(sampler, net, batches):
     x0 = start(problem, 5)
     x0.flags.writeable = False
     before = x0.copy()
-    own = MiniBatches(problem, Batches(2), 5, rng) if batches else problem
+    own = MiniBatches(problem, Batches(batch_size=2), 5, rng) if batches else problem
     counted = CountedProblem(own, 5)
     sampler.check(own, net)
     running = net.start(x0, np.random.default_rng(3))

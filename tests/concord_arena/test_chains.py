@@ -7,15 +7,14 @@ import numpy as np
 import concord
 from concord.arguments import ChosenSampler
 from concord.laws.law import laws_of_versions
-from concord.minibatches import Batches
+from concord.samplers.admm import ADMM
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.initial import Law
 from concord_arena import chains, scores
 from concord_arena.chains import Chains
 from variants import problem
 
-RUN = {"paper": "p", "experiment": "e", "name": "r", "seed": 3, "chains": 2000}
-RUN |= {"sampler": SimpleNamespace(batches=Batches()), "initial": Law("normal")}
+RUN = {"paper": "p", "experiment": "e", "name": "r", "seed": 3, "initial": Law("normal")}
 
 
 def chains_of(sampler, prob, chains, name="a"):
@@ -64,6 +63,12 @@ def test_a_law_that_is_right_is_never_told_as_better_than_the_floor():
         for level in scores.LEVELS:
             assert (b2[level] >= floor[level]).all(), level
         assert floor["worst"][0] > 2.5 / 50
+
+
+def test_random_streams_have_the_names_of_a_samplers_own_options():
+    own = "DESGLD(step_size=Schedule(0.02, 1.0, 0.0, 1.0), weights='metropolis')"
+    assert chains._name_of(DESGLD(0.02, batch_size=2, update_order="in_place")) == own
+    assert chains._name_of(ADMM(5.0)) == "ADMM(penalty=5.0, noise=True)"
 
 
 def test_what_diverges_is_not_sampled_to_its_end():

@@ -23,7 +23,7 @@ from concord.problem import CountedProblem
 from concord.record import Averaged, Probed, Record, Recorder
 from concord.samplers.de_sgld import DESGLD
 from concord_arena.testing import CHECKS, PROTOCOLS, Inapplicable, methods
-from concord_arena.testing.variants import Bare
+from concord_arena.testing.variants import Bare, variants
 from concord_studies import contracts as study_contracts
 from concord_studies.catalog import docstring_of
 
@@ -112,6 +112,12 @@ def test_no_contract_is_without_a_problem_that_keeps_it(protocol):
 def test_a_bare_problem_is_a_problem_and_nothing_else():
     found = [one.__name__ for one in OF_PROBLEMS if isinstance(Bare(AGENTS), one)]
     assert found == ["Problem"]
+
+
+def test_variants_of_a_sampler_differ_in_its_own_options():
+    tried = list(variants(DESGLD))
+    assert {(one.batch_scale, one.update_order) for one in tried} == {("data", "simultaneous")}
+    assert len({one.weights for one in tried}) > 1
 
 
 def test_mini_batches_need_points():

@@ -432,6 +432,10 @@ def test_an_approximation_that_is_not_finite_is_refused_and_no_divergence():
     given["iterations"] = 2
     law = concord.law("de_sgld", problem, "ring", approximate=True, **given)
     assert np.isfinite(law.mean).all()
+    with pytest.raises(
+        ConcordError, match="mini-batches are not approximated; leave out batch_size"
+    ):
+        concord.law("de_sgld", problem, "ring", approximate=True, batch_size=2, **given)
 
 
 @pytest.mark.parametrize(

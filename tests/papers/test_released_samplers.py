@@ -100,7 +100,7 @@ def test_two_steps_by_both_weights_one_agent_after_another(net):
 def test_two_steps_draw_mini_batches_of_all_agents_for_each_second_gradient():
     net, problem = network("ring", 4), Regression(4, 2)
     batches = {"batch_size": 2, "batch_scale": "none", "batch_pool": "all_but_last"}
-    made = steps_of(two_steps(), problem, net, 1, **batches)
+    made = steps_of(two_steps(**batches), problem, net, 1)
     rng, x = np.random.default_rng(1), made.x[0].copy()
     weights = np.asarray(net.matrix("metropolis"))
 
@@ -140,6 +140,13 @@ def test_they_refuse_networks_on_which_not_every_vector_arrives(kind):
         kind().check(None, lossy)
     with pytest.raises(ConcordError, match="use topology complete"):
         kind().check(None, network("server", 5))
+
+
+def test_neighbors_in_turn_are_not_agents_in_turn():
+    with pytest.raises(
+        ConcordError, match="update_order: 'in_place' is not allowed; choose one of"
+    ):
+        in_turn(update_order="in_place")
 
 
 def next_two(agents):

@@ -20,7 +20,6 @@ import ot  # noqa: F401  before warnings are errors
 from concord import kinds, streams
 from concord.errors import ConcordError
 from concord.laws.quadrature import from_log_density
-from concord.minibatches import Batches
 from concord.networks.compressions import Compression
 from concord.networks.conditions import Conditions
 from concord.networks.network import Network
@@ -173,7 +172,6 @@ def measured(
                 problem=problem(dim),
                 network=network,
                 sampler=sampler,
-                batches=Batches(),
                 initial=initial.Law("normal"),
                 iterations=LAST,
                 stream=lambda label: streams.generator(1, label),

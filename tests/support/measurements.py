@@ -7,7 +7,6 @@ import numpy as np
 
 from concord import streams
 from concord.laws.quadrature import Grid, from_log_density
-from concord.minibatches import Batches
 from concord.networks.construction import network
 from concord.samplers.d_ula import DULA
 from concord.sampling.initial import Law
@@ -26,7 +25,7 @@ def measurement(trace: Any, **parts: Any) -> Measurement:
     """Return the measurement of a trace, of whose run only these parts are stated."""
     if "iterations" not in parts:
         parts["iterations"] = int(trace.draw[-1])
-    usual = {"batches": Batches(), "stream": lambda what: streams.generator(1, what)}
+    usual = {"stream": lambda what: streams.generator(1, what)}
     return Measurement(trace=trace, **NOTHING | usual | parts)
 
 

@@ -10,7 +10,7 @@ from concord.chains import Labels, sample_chains
 from concord.laws import exact
 from concord.laws.read_off import StepReader
 from concord.loop import run
-from concord.minibatches import Batches
+from concord.minibatches import batches_of
 from concord.networks.construction import network
 from concord.options import build
 from concord.problem import CountedProblem
@@ -126,16 +126,15 @@ def steps_of(
     *,
     x0: np.ndarray | None = None,
     rng: Any = None,
-    **batches: Any,
 ) -> Steps:
     """Return what steps lead to from normal positions, or x0.
 
-    rng: of the noise; None: seeded by 1. batches: options of mini-batches.
+    rng: of the noise; None: seeded by 1.
     """
     x0 = start(problem) if x0 is None else x0
     rng = np.random.default_rng(1) if rng is None else rng
-    if batches:
-        problem = MiniBatches(problem, Batches(**batches), len(x0), rng)
+    if batches := batches_of(sampler):
+        problem = MiniBatches(problem, batches, len(x0), rng)
     counted, found = CountedProblem(problem, len(x0)), []
     running = net.start(x0, *(np.random.default_rng(seed) for seed in (21, 22)))
     run(sampler, counted, running, x0, steps, rng, [lambda k, state: found.append(state)])

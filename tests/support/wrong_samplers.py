@@ -22,7 +22,7 @@ Source: none, an example.
 import random
 from typing import Annotated, NamedTuple
 import numpy as np
-from concord.sampler import Positions, Sampler
+from concord.sampler import FullGradientSampler, Positions, Sampler
 from concord.sampling.schedules import Schedule
 
 CACHE = {}
@@ -78,9 +78,8 @@ ACCEPTS = (
 from concord.errors import ConcordError
 from concord.needs import Needs
 
-class Accepts(Sampler):
+class Accepts(FullGradientSampler):
     """MALA."""
-    takes_batches = False
     needs = Needs("alone")
     step_size: Annotated[Schedule, "step size"]
 

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from math import prod
 from typing import Any
 
+from concord.minibatches import batches_of
 from concord.sampler import WithReadOut
 from concord.streams import CHAINS_PER_BLOCK
 
@@ -20,11 +21,13 @@ def compile_steps(sampler: Any, iterations: int, shape: tuple[int, int, int]) ->
     """Return a sampler of the same chains that takes several compiled steps in one call.
 
     iterations: length of the run. shape: (chains, agents, dim). The sampler itself is returned
-    where the run is too short to pay, where its answers are not its state's x, or without numba.
+    where the run is too short to pay, where its answers are not its state's x, where it takes
+    mini-batches, or without numba.
     """
     blocks, numbers = -(-shape[0] // CHAINS_PER_BLOCK), prod(shape)
     short = iterations * (numbers + blocks * CALLS) < WORTH
-    if short or isinstance(sampler, WithReadOut) or find_spec("numba") is None:
+    plain = isinstance(sampler, WithReadOut) or batches_of(sampler) is not None
+    if short or plain or find_spec("numba") is None:
         return sampler
     from concord.fast.steps import CompiledSampler
 

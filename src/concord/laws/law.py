@@ -18,7 +18,7 @@ from concord.laws.arrivals import Losses, build_moves, second_moment_radius
 from concord.laws.exact import Moments
 from concord.laws.iterations import ALWAYS, Cycle, find_cycle, join_cycles
 from concord.laws.read_off import NoLaw, StepReader
-from concord.minibatches import Batches
+from concord.minibatches import Batches, batches_of
 from concord.networks.moments import mask_moments
 from concord.networks.network import Network
 
@@ -38,14 +38,13 @@ SECOND_LIMIT = 20
 class LawInputs(NamedTuple):
     """The parts of a run on which its law depends; any object with these attributes will do.
 
-    network: before the first iteration. batches: options of mini-batches. initial: the law of the
-    initial positions. trace: of which only the recorded iterations are used.
+    network: before the first iteration. initial: the law of the initial positions. trace: of which
+    only the recorded iterations are used.
     """
 
     sampler: Any
     problem: Any
     network: Network
-    batches: Batches
     initial: Any
     iterations: int
     trace: Any
@@ -55,16 +54,15 @@ def update_of(
     sampler: Any,
     problem: Any,
     network: Network,
-    batches: Batches | None = None,
     most: float = np.inf,
 ) -> exact.Update:
     """Return the affine update of a sampler on a problem and a network.
 
-    batches: options of mini-batches; None: full gradients. most: the largest number of entries
-    agents * dim. Raises ``NoLaw`` where that is exceeded, or the step is not affine.
+    most: the largest number of entries agents * dim. Raises ``NoLaw`` where that is exceeded, or
+    the step is not affine.
     """
     _refuse_large(problem, most)
-    return StepReader(sampler, problem, network, batches).update()
+    return StepReader(sampler, problem, network).update()
 
 
 def compose_cycle(update: exact.Update, k: int) -> tuple[exact.Affine, int]:
@@ -93,7 +91,7 @@ def law_of_run(run: Any, most: float = SIZE_LIMIT) -> exact.Law:
     largest number of entries agents * dim. Raises ``NoLaw`` where there is no exact law.
     """
     problem, network = run.problem, run.network
-    update = update_of(run.sampler, problem, network, run.batches, most)
+    update = update_of(run.sampler, problem, network, most)
     if run.iterations > MOST_STEPS and update.find_cycle() is None:
         raise NoLaw(
             f"the sampler's steps are not known to repeat, so that a law is computed of up to "
@@ -132,7 +130,8 @@ def batch_noise(run: Any) -> paths.GradientNoise | None:
     (agents, dim, dim); None for full gradients. Raises ``NoLaw`` where the problem does not state
     it.
     """
-    return None if run.batches.batch_size is None else noise_of(run.problem, run.batches)
+    batches = batches_of(run.sampler)
+    return None if batches is None else noise_of(run.problem, batches)
 
 
 def noise_of(problem: Any, batches: Batches) -> paths.GradientNoise:
@@ -177,27 +176,27 @@ def laws_of_versions(
     positions: Moments | None,
     mix: np.ndarray | None = None,
     most: float = SETTINGS_LIMIT,
-    errors: tuple[Batches, np.ndarray | None] | None = None,
+    errors: np.ndarray | None = None,
 ) -> paths.Path:
     """Return the laws along the iterations of versions, a sampler's settings each on its problem.
 
     problems: all of one size. positions: the moments of an agent's initial position; None: unknown.
     mix: matrix (agents, agents) by which the answers are computed from the positions; None: the
-    answers are the positions. most: the largest number of entries agents * dim. errors: options of
-    mini-batches, and the covariance of each agent's errors, (agents, dim, dim), taken as constant
-    (None: that which its law has in each iteration, of the first problem); None: full gradients.
-    Raises ``NoLaw`` where there are no laws.
+    answers are the positions. most: the largest number of entries agents * dim. errors: covariance
+    of the errors of each agent's mini-batches, (agents, dim, dim), taken as constant; None: that
+    which its law has in each iteration, of the first problem. Raises ``NoLaw`` where there are no
+    laws.
     """
     agents, dim = problems[0].agents, problems[0].dim
     positions = _require_moments(positions)
-    batches, size = None if errors is None else errors[0], agents * dim
+    batches, size = batches_of(samplers[0]), agents * dim
     _refuse_large(problems[0], most)
     readers = [
-        StepReader(sampler, problem, network, batches)
+        StepReader(sampler, problem, network)
         for sampler, problem in zip(samplers, problems, strict=True)
     ]
     if all(reader.chooses for reader in readers):
-        if len(readers[0].start.offset) > size or size > SECOND_LIMIT or errors is not None:
+        if len(readers[0].start.offset) > size or size > SECOND_LIMIT or batches:
             raise NoLaw(
                 f"laws over choices are computed of positions alone, of up to {SECOND_LIMIT} "
                 "entries, by full gradients; sample it"
@@ -210,9 +209,9 @@ def laws_of_versions(
         powers = exact.stack_versions(firsts)
         return paths.RandomPath(lambda k: powers, start, agents, dim, mix, (0, 1), powers)
     updates = [reader.update() for reader in readers]
-    constant, noise = None if errors is None else errors[1], None
-    if constant is not None:
-        updates = [add_gradient_errors(update, constant) for update in updates]
+    noise = None
+    if errors is not None:
+        updates = [add_gradient_errors(update, errors) for update in updates]
     elif batches is not None:
         noise = noise_of(problems[0], batches)
     starts = [exact.initial_moments(agents, dim, positions, update.start) for update in updates]

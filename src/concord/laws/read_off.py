@@ -41,7 +41,7 @@ from concord.laws.scripts import (
     UnreadableStep,
 )
 from concord.laws.switching import Choices
-from concord.minibatches import Batches
+from concord.minibatches import batches_of
 from concord.networks.network import Network
 from concord.problem import CountedProblem, Quadratic
 from concord.sampler import WithReadOut, check_state
@@ -95,15 +95,13 @@ class _Reading(NamedTuple):
 class StepReader:
     """A reader of a sampler's steps as matrices, on a quadratic problem and a network.
 
-    Steps are read when they are first asked for. batches: options of mini-batches, whose errors are
-    read as well; None: full gradients. Raises ``NoLaw`` where a step is not affine.
+    Steps are read when they are first asked for, errors of mini-batches as well. Raises ``NoLaw``
+    where a step is not affine.
     """
 
-    def __init__(
-        self, sampler: Any, problem: Any, network: Network, batches: Batches | None = None
-    ) -> None:
+    def __init__(self, sampler: Any, problem: Any, network: Network) -> None:
         self._sampler, self._problem = sampler, problem
-        self._batches = None if batches is None or batches.batch_size is None else batches
+        self._batches = batches_of(sampler)
         self._size = problem.agents * problem.dim
         self.network = ScriptedNetwork(network)
         self._empty = dict.fromkeys(getattr(sampler, "draws_ahead", ()), np.empty(0))

@@ -9,7 +9,7 @@ counts once for each of them (``unicasts``, the price where links join pairs), a
 from __future__ import annotations
 
 from copy import copy
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -17,18 +17,10 @@ from concord.errors import ConcordError
 from concord.networks.graph import Graph, Matrix
 from concord.networks.meter import Meter
 from concord.networks.weights import mixing_matrix
-from concord.options import Options, plain
+from concord.options import plain
 from concord.summary import Summarized
 
 Order = Literal["simultaneous", "in_place"]
-
-
-class OrderOptions(Options):
-    """Option of the order in which agents move."""
-
-    update_order: Annotated[
-        Order, "agents move all at once, or one after another seeing neighbors that have moved"
-    ] = "simultaneous"
 
 
 class Network(Summarized):

@@ -32,7 +32,7 @@ from concord.errors import ConcordError
 from concord.needs import Needs
 from concord.networks.network import Network
 from concord.options import Positive
-from concord.sampler import Sampler
+from concord.sampler import FullGradientSampler
 
 
 class State(NamedTuple):
@@ -42,12 +42,11 @@ class State(NamedTuple):
     u: np.ndarray
 
 
-class ADMM(Sampler):
+class ADMM(FullGradientSampler):
     """D-ADMMS with penalty rho, a sampler; without noise C-ADMM, an optimizer."""
 
     name: ClassVar[str] = "ADMM"
     needs: ClassVar[Needs] = Needs("connected", problem=("minimize",))
-    takes_batches: ClassVar[bool] = False
     biased: ClassVar[str] = (
         "D-ADMMS, whose distance from the posterior does not vanish with the penalty"
     )

@@ -35,7 +35,7 @@ from concord import conditionals
 from concord.needs import Needs, check_positive_definite, require
 from concord.networks.network import Network
 from concord.options import Index
-from concord.sampler import Sampler, langevin_noise
+from concord.sampler import FullGradientSampler, langevin_noise
 from concord.sampling.schedules import Schedule
 
 
@@ -57,12 +57,11 @@ class State(NamedTuple):
     root: np.ndarray
 
 
-class ConsensusMC(Sampler):
+class ConsensusMC(FullGradientSampler):
     """Consensus Monte Carlo with step size eta; without one agents draw exp(-f_i) exactly."""
 
     name: ClassVar[str] = "Consensus Monte Carlo"
     needs: ClassVar[Needs] = Needs("server")
-    takes_batches: ClassVar[bool] = False
 
     step_size: Annotated[
         Schedule | None,

@@ -46,7 +46,7 @@ from concord.errors import ConcordError
 from concord.needs import Needs, require
 from concord.networks.network import Network
 from concord.networks.weights import Weights
-from concord.sampler import Sampler, track_average
+from concord.sampler import FullGradientSampler, track_average
 from concord.sampling.schedules import Schedule
 
 
@@ -62,12 +62,11 @@ class State(NamedTuple):
     remainder: np.ndarray
 
 
-class DMALA(Sampler):
+class DMALA(FullGradientSampler):
     """D-MALA with standard deviation epsilon of a step's noise, and mixing weights W."""
 
     name: ClassVar[str] = "D-MALA"
     needs: ClassVar[Needs] = Needs("mixing", arrival="tracks what all neighbors have")
-    takes_batches: ClassVar[bool] = False
     units: ClassVar[dict[str, int]] = {"step_size": 1}
 
     step_size: Annotated[Schedule, "epsilon_k, the standard deviation of a step's noise"]

@@ -21,18 +21,17 @@ import numpy as np
 from concord.needs import Needs, require
 from concord.networks.graph import Matrix
 from concord.networks.network import Network
-from concord.sampler import Coefficients, Positions, Sampler
+from concord.sampler import Coefficients, OrderedSampler, Positions
 from concord.sampling.schedules import Schedule
 
 Scale = Literal["agents", "one"]
 
 
-class DULA(Sampler):
+class DULA(OrderedSampler):
     """D-ULA with gradient steps alpha and consensus steps beta."""
 
     name: ClassVar[str] = "D-ULA"
     needs: ClassVar[Needs] = Needs("connected")
-    takes_order: ClassVar[bool] = True
 
     step_size: Annotated[Schedule, "gradient step alpha_k"]
     fusion: Annotated[Schedule, "consensus step beta_k (zeta_k in tzikas2024)"]

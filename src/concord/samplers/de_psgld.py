@@ -27,7 +27,7 @@ from concord.needs import Needs
 from concord.networks.network import Network
 from concord.networks.weights import Weights
 from concord.options import Kind, Positive
-from concord.sampler import Positions, Sampler, langevin_noise
+from concord.sampler import OrderedSampler, Positions, langevin_noise
 from concord.sampling.schedules import Schedule
 
 
@@ -58,12 +58,11 @@ class Box(Kind):
         return np.clip(x, self.lower, self.upper)
 
 
-class DEPSGLD(Sampler):
+class DEPSGLD(OrderedSampler):
     """DE-PSGLD with step size eta, a convex set K, smoothing gamma and mixing weights W."""
 
     name: ClassVar[str] = "DE-PSGLD"
     needs: ClassVar[Needs] = Needs("mixing")
-    takes_order: ClassVar[bool] = True
     biased: ClassVar[str] = "the posterior within a set"
 
     step_size: Annotated[Schedule, "step size eta_k"]

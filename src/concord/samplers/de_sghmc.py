@@ -23,7 +23,7 @@ from concord.needs import Needs
 from concord.networks.network import Network
 from concord.networks.weights import Weights
 from concord.options import NonNegative, Positive
-from concord.sampler import Sampler
+from concord.sampler import OrderedSampler
 from concord.sampling.schedules import Schedule
 
 
@@ -34,12 +34,11 @@ class State(NamedTuple):
     v: np.ndarray
 
 
-class DESGHMC(Sampler):
+class DESGHMC(OrderedSampler):
     """DE-SGHMC with step size eta, friction gamma and mixing weights W."""
 
     name: ClassVar[str] = "DE-SGHMC"
     needs: ClassVar[Needs] = Needs("mixing")
-    takes_order: ClassVar[bool] = True
     units: ClassVar[dict[str, int]] = {"step_size": 1, "friction": -1}  # time is a length
 
     step_size: Annotated[Schedule, "step size eta_k"]

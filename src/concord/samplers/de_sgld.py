@@ -18,16 +18,15 @@ import numpy as np
 from concord.needs import Needs
 from concord.networks.network import Network
 from concord.networks.weights import Weights
-from concord.sampler import Coefficients, Positions, Sampler
+from concord.sampler import Coefficients, OrderedSampler, Positions
 from concord.sampling.schedules import Schedule
 
 
-class DESGLD(Sampler):
+class DESGLD(OrderedSampler):
     """DE-SGLD with step size eta and doubly stochastic mixing weights W."""
 
     name: ClassVar[str] = "DE-SGLD"
     needs: ClassVar[Needs] = Needs("mixing")
-    takes_order: ClassVar[bool] = True
 
     step_size: Annotated[Schedule, "step size eta_k"]
     weights: Weights = "metropolis"

@@ -39,7 +39,7 @@ from concord.conditionals import coupling_matrices
 from concord.needs import Needs, require
 from concord.networks.network import Network
 from concord.options import Count, Positive, Some
-from concord.sampler import Sampler, langevin_noise
+from concord.sampler import FullGradientSampler, langevin_noise
 from concord.sampling.schedules import Schedule
 
 
@@ -50,12 +50,11 @@ class State(NamedTuple):
     z: np.ndarray
 
 
-class DGLMC(Sampler):
+class DGLMC(FullGradientSampler):
     """DG-LMC with step size gamma: n Langevin steps of every copy z_i, then a draw of theta."""
 
     name: ClassVar[str] = "DG-LMC"
     needs: ClassVar[Needs] = Needs("server")
-    takes_batches: ClassVar[bool] = False
     biased: ClassVar[str] = "the product of the agents' laws, each wider by its tolerance"
     units: ClassVar[dict[str, int]] = {"step_size": 2, "tolerance": 2}
 

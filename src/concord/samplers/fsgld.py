@@ -31,7 +31,7 @@ from concord.needs import Needs, check_positive_definite, require
 from concord.networks.network import Network
 from concord.options import Count
 from concord.random import draw_choice
-from concord.sampler import Sampler, langevin_noise
+from concord.sampler import FullGradientSampler, langevin_noise
 from concord.sampling.schedules import Schedule
 
 
@@ -47,12 +47,11 @@ class State(NamedTuple):
     surrogate_shift: np.ndarray
 
 
-class FSGLD(Sampler):
+class FSGLD(FullGradientSampler):
     """FSGLD with step size gamma; without surrogates DSGLD."""
 
     name: ClassVar[str] = "FSGLD"
     needs: ClassVar[Needs] = Needs("server")
-    takes_batches: ClassVar[bool] = False
 
     step_size: Annotated[Schedule, "step size gamma_k"]
     surrogates: Annotated[

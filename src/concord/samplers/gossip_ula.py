@@ -35,7 +35,7 @@ from concord.networks.network import Network
 from concord.networks.trigger import trigger_of
 from concord.options import NonNegative
 from concord.random import activity, draw_ticks
-from concord.sampler import Sampler
+from concord.sampler import FullGradientSampler
 from concord.sampling.schedules import Schedule
 
 
@@ -51,12 +51,11 @@ class State(NamedTuple):
     normals: np.ndarray
 
 
-class GossipULA(Sampler):
+class GossipULA(FullGradientSampler):
     """Gossip ULA with gradient steps alpha and fusion weights beta."""
 
     name: ClassVar[str] = "Gossip ULA"
     needs: ClassVar[Needs] = Needs("pairs", peers=True)
-    takes_batches: ClassVar[bool] = False
     draws_ahead: ClassVar[tuple[str, ...]] = ("pairs", "normals")
 
     step_size: Annotated[Schedule, "gradient step alpha"]

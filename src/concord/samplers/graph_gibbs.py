@@ -41,7 +41,7 @@ from concord.conditionals import invert_precisions, multiply_each
 from concord.needs import Needs, require
 from concord.networks.network import Network
 from concord.options import Positive
-from concord.sampler import Sampler, langevin_noise
+from concord.sampler import FullGradientSampler, langevin_noise
 from concord.sampling.schedules import Schedule
 
 
@@ -56,14 +56,13 @@ class State(NamedTuple):
     root: np.ndarray
 
 
-class GraphGibbs(Sampler):
+class GraphGibbs(FullGradientSampler):
     """Graph Gibbs with tolerance rho; with step size gamma Langevin steps replace exact draws."""
 
     name: ClassVar[str] = "Graph Gibbs"
     needs: ClassVar[Needs] = Needs(
         "connected", peers=True, arrival="draws an agent given all that its neighbors have"
     )
-    takes_batches: ClassVar[bool] = False
     biased: ClassVar[str] = (
         "agents tied by a tolerance, which is the posterior's only where that is 0"
     )

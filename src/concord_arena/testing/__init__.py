@@ -19,7 +19,7 @@ from concord.kinds import options_of
 from concord.networks.compressions import CompressionKind
 from concord.networks.topology import TopologyKind
 from concord.options import Options
-from concord.sampler import Sampler
+from concord.sampler import Algorithm
 from concord_arena.testing import parts, samplers
 from concord_arena.testing.variants import SEED, Broken, Inapplicable, expect
 from concord_studies import contracts as studies
@@ -29,7 +29,7 @@ from concord_studies.markup import line
 __all__ = ["CHECKS", "Broken", "Inapplicable", "Outcome", "run"]
 
 PROTOCOLS = {
-    "samplers": Sampler,
+    "samplers": Algorithm,
     "problems": contracts.ProblemKind,
     "topologies": TopologyKind,
     "partitions": contracts.PartitionKind,

@@ -14,7 +14,6 @@ from concord import streams
 from concord.chains import Labels, sample_chains
 from concord.contracts import dtype_of
 from concord.errors import ConcordError
-from concord.minibatches import Batches
 from concord.networks.network import Network
 from concord.networks.topology import ChosenTopology, build_graph
 from concord.options import plain
@@ -123,7 +122,7 @@ def a_run_is_measured_or_refused(module: Any) -> None:
     about: Any = {"law": start, "record": Record(), "seed": 1, "labels": Labels()}
     for problem in (regression(5, 2), Bare(5)):
         trace = sample_chains(sampler, problem, network, chains=4, iterations=6, **about)
-        run = Measurement(trace, problem, network, sampler, Batches(), start, 6, stream)
+        run = Measurement(trace, problem, network, sampler, start, 6, stream)
         try:
             check_network(module, None)
             rows = list(module.rows(run))

@@ -233,7 +233,7 @@ def takes_any_number_of_chains_and_dimensions(sampler: Any) -> None:
     """
     for number, trial in enumerate([*trials(sampler, dim=1), *trials(sampler, dim=3)]):
         rng = stream("sizes", number)
-        if sampler.takes_batches and number % 2:
+        if issubclass(sampler, Batches) and number % 2:
             batched = MiniBatches(trial.problem, Batches(batch_size=2), 1, rng)
             trial = trial._replace(problem=batched)
             if not trial.is_allowed:

@@ -16,6 +16,7 @@ from concord.hints import choices, members, tagged_kinds
 from concord.networks.compressions import Compression
 from concord.networks.topology import build_graph
 from concord.problems.kinds import linear_regression
+from concord.sampler import own_options
 from concord.sampling.schedules import Schedule
 from concord_studies.contracts import declared
 
@@ -122,9 +123,9 @@ def variants(module: Any) -> Iterator[Any]:
     if declared(module, "FILES"):
         return
     kind = module if isinstance(module, type) else module.Params
-    fields = msgspec.structs.fields(kind)
-    every = {field.name: _values(field) for field in fields}
-    chosen = {field.name: every.pop(field.name) for field in fields if choices(field.type)}
+    options = own_options(kind)
+    every = {option.name: _values(option) for option in options}
+    chosen = {option.name: every.pop(option.name) for option in options if choices(option.type)}
     for picks in itertools.product(*chosen.values()):
         for turn in range(max(map(len, every.values()), default=1)):
             others = {name: values[turn % len(values)] for name, values in every.items()}

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import structs
 
 from concord import kinds
 from concord.contracts import Stream
@@ -26,7 +27,7 @@ from concord.laws.exact import Law
 from concord.laws.intervals import widen
 from concord.laws.law import exact_law
 from concord.laws.read_off import NoLaw, StepReader
-from concord.minibatches import Batches
+from concord.minibatches import batches_of
 from concord.networks.conditions import Conditions
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
@@ -35,7 +36,7 @@ from concord.problem import Problem
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.progress import each
 from concord.record import Record
-from concord.sampler import Sampler
+from concord.sampler import Algorithm
 from concord.sampling import initial
 from concord.sampling.trace import Trace
 from concord_studies.contracts import PRICES, Label, declared
@@ -68,8 +69,8 @@ class Measurement:
 
     network
         The run's network, as it stands before the first iteration.
-    sampler, batches
-        The sampler with its options, and its mini-batches.
+    sampler
+        The sampler with its options.
     initial
         Distribution of x^(0).
     stream
@@ -83,8 +84,7 @@ class Measurement:
     trace: Trace
     problem: Problem
     network: Network
-    sampler: Sampler
-    batches: Batches
+    sampler: Algorithm
     initial: initial.Law
     iterations: int
     stream: Stream
@@ -304,13 +304,15 @@ def _has_law(run: Mapping[str, Any]) -> bool:
     return states_law(build(kind, stated), run["agents"])
 
 
-def states_law(sampler: Sampler, agents: int = 5) -> bool:
+def states_law(sampler: Algorithm, agents: int = 5) -> bool:
     """Return whether a sampler's step is affine, tried on a network of at most five agents.
 
     True where none of the networks tried suits the sampler, or its step fails.
     """
     size = min(agents, 5)
     problem = QuadraticProblem(np.ones((size, 1, 1)), np.zeros((size, 1)))
+    if batches_of(sampler) is not None:  # their errors change no step's form
+        sampler = structs.replace(sampler, batch_size=None)
     for graph in ("ring", "server", "no_edges"):
         try:
             network = Network(build_graph(graph, size))

@@ -36,7 +36,7 @@ def largest_stable_value(m: Measurement, name: str = "step_size") -> float:
     """Return the largest stable value of the option ``name``; other steps have their last value."""
     _final_steps(m)
     last = max(m.iterations - 1, 0)
-    return largest_stable_step(m.sampler, m.problem, m.network, m.batches, last, name)
+    return largest_stable_step(m.sampler, m.problem, m.network, last, name)
 
 
 def _final_steps(m: Measurement) -> dict[str, Schedule]:
@@ -46,7 +46,7 @@ def _final_steps(m: Measurement) -> dict[str, Schedule]:
     """
     steps = constant_steps(m.sampler, max(m.iterations - 1, 0))
     try:
-        update_of(m.sampler, m.problem, m.network, m.batches)
+        update_of(m.sampler, m.problem, m.network)
     except NoLaw:
         steps = {}
     if not steps:

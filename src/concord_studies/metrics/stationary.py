@@ -81,7 +81,7 @@ def _stationary_moments(m: Measurement) -> tuple[float, Moments | None]:
     choices = choices_of(*run)
     if choices is not None:
         return choices(last).radius(), choices(last).stationary()
-    update = update_of(*run, m.batches)
+    update = update_of(*run)
     start = start_of(m, update)
     agents, dim = m.problem.agents, m.problem.dim
     noise = batch_noise(m)

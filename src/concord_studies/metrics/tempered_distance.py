@@ -13,6 +13,7 @@ from typing import cast
 import numpy as np
 
 from concord.laws.quadrature import from_log_density
+from concord.minibatches import batches_of
 from concord.problem import WithMiniBatches
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, final_rows, unmet_need
@@ -46,8 +47,8 @@ def rows(m: Measurement) -> Iterator[Row]:
     problem, exact = m.problem, require_grid(m.problem, "tempered_distance")
     if not hasattr(problem, "log_posterior"):
         raise unmet_need("tempered_distance", "a problem with a log_posterior")
-    power, name, batches = POWER, "law_half_w1", m.batches
-    if batches.points_stood_for is not None:
+    power, name, batches = POWER, "law_half_w1", batches_of(m.sampler)
+    if batches is not None and batches.points_stood_for is not None:
         stands = problem.agents * batches.points_stood_for
         power, name = (
             stands / float(cast("WithMiniBatches", problem).counts.sum()),

@@ -29,7 +29,6 @@ def measurement(
         problem=problem,
         network=run.network_of_agents,
         sampler=run.sampler.params,
-        batches=run.sampler.batches,
         initial=run.initial,
         iterations=run.iterations,
         stream=stream,

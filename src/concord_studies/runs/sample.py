@@ -27,7 +27,6 @@ def sample(
             compile_steps(run.sampler.params, run.iterations, shape),
             problem,
             network,
-            batches=run.sampler.batches,
             law=run.initial,
             record=run.record,
             chains=run.chains,

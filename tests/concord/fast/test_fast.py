@@ -13,7 +13,6 @@ from concord import fast
 from concord.arguments import ChosenSampler
 from concord.chains import Labels, sample_chains
 from concord.loop import run
-from concord.minibatches import Batches
 from concord.networks.construction import network as network_of
 from concord.networks.network import Network
 from concord.options import build
@@ -174,7 +173,6 @@ UNSUITED = {
     "one after another": {
         "network": lambda: Network(network_of("ring", 5).graph, order="in_place")
     },
-    "mini-batches": {"batches": lambda: Batches(batch_size=2)},
     "many agents": {"problem": lambda: quadratic(65, 1)},
     "large states": {"chains": lambda: 50, "problem": lambda: quadratic(60, 3)},
     "little between recorded iterations": {"record": lambda: Record(every=3)},
@@ -207,6 +205,11 @@ def test_steps_are_plain_where_they_are_not_compiled(what: str) -> None:
     assert plain == list(range(21)) * (len(plain) // 21) and plain
     for name, (_, values) in expected.variables.items():
         np.testing.assert_array_equal(compiled[name], values)
+
+
+def test_a_sampler_with_mini_batches_stays_as_it_is() -> None:
+    sampler = sampler_of("de_sgld", **STEP, batch_size=2)
+    assert fast.compile_steps(sampler, 10**9, (1, 1, 1)) is sampler
 
 
 @numba

@@ -5,9 +5,7 @@ import pytest
 
 import concord
 from concord.laws.law import laws_of_versions
-from concord.minibatches import Batches
 from concord.samplers.diging_sgld import DIGingSGLD
-from concord.sampling.schedules import Schedule
 
 RNG = np.random.default_rng(1)
 FEATURES = RNG.standard_normal((48, 2))
@@ -29,14 +27,16 @@ def test_where_all_links_are_up_it_is_the_law_of_the_perfect_network(sampler):
 
 
 def test_constant_errors_of_versions_are_in_their_laws_wherever_vectors_arrive():
-    errors = Batches(batch_size=2), np.broadcast_to([[9.0, 3.0], [3.0, 4.0]], (4, 2, 2))
-    args = [DIGingSGLD(Schedule(0.02))], [PROBLEM]
+    errors = np.broadcast_to([[9.0, 3.0], [3.0, 4.0]], (4, 2, 2))
+    two, full = DIGingSGLD(0.02, batch_size=2), DIGingSGLD(0.02)
     lossy, perfect, full = (
-        laws_of_versions(*args, network, (0.0, 1.0), errors=batch_errors).marginals_at([20]).cov
-        for network, batch_errors in (
-            (ALL_UP, errors),
-            (concord.network("ring", 4), errors),
-            (ALL_UP, None),
+        laws_of_versions([sampler], [PROBLEM], network, (0.0, 1.0), errors=batch_errors)
+        .marginals_at([20])
+        .cov
+        for sampler, network, batch_errors in (
+            (two, ALL_UP, errors),
+            (two, concord.network("ring", 4), errors),
+            (full, ALL_UP, None),
         )
     )
     np.testing.assert_allclose(lossy, perfect, rtol=1e-10)

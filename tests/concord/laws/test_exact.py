@@ -11,7 +11,6 @@ import tracking
 from concord.laws import exact, paths
 from concord.laws.iterations import find_cycle
 from concord.laws.law import laws_of_updates, update_of
-from concord.minibatches import Batches
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
 from concord.samplers.admm import ADMM
@@ -34,8 +33,8 @@ def network(kind: str, agents: int) -> Network:
     return Network(build_graph(kind, agents))
 
 
-def sgld(problem, network, eta: float, batches=None) -> exact.Affine:
-    return update_of(DESGLD(eta), problem, network, batches).at(0)
+def sgld(problem, network, eta: float, **batches) -> exact.Affine:
+    return update_of(DESGLD(eta, **batches), problem, network).at(0)
 
 
 def sghmc(problem, network, eta: float, friction: float) -> exact.Affine:
@@ -107,7 +106,7 @@ def test_mini_batch_moments_agree_with_enumeration():
     eta, steps = 0.07, 4
     gram, shift = curvature.sum(axis=1)[:, None, None], slope.sum(axis=1)[:, None]
     problem = concord.problems.quadratic(gram, shift)
-    affine = sgld(problem, network("ring", 2), eta, Batches(batch_size=1))
+    affine = sgld(problem, network("ring", 2), eta, batch_size=1)
 
     def gradient_noise(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
         # The estimate is 2 (a_j x - b_j) for a random point j, so xi = +-(e x - g) with these.

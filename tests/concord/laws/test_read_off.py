@@ -14,7 +14,6 @@ from concord.laws import exact, paths
 from concord.laws.law import laws_of_updates
 from concord.laws.read_off import NoLaw, StepReader
 from concord.loop import run
-from concord.minibatches import Batches
 from concord.networks.network import Network
 from concord.problems.kinds import linear_regression
 from concord.problems.quadratic_problem import QuadraticProblem
@@ -98,7 +97,7 @@ def drawn(agents: int, dim: int) -> QuadraticProblem:
 
 
 def read(
-    kind: str, options: dict[str, Any], topology: str, batches: Any = None, **conditions: Any
+    kind: str, options: dict[str, Any], topology: str, **conditions: Any
 ) -> tuple[Any, Any, Any, StepReader]:
     """Return sampler, problem, network and its reader."""
     agents = 1 if topology == "single" else 5
@@ -108,7 +107,7 @@ def read(
         topology = "no_edges"
     network = concord.network(topology, agents, **conditions)
     network = Network(network.graph, network.conditions, "network", chosen.order)
-    return chosen.params, problem, network, StepReader(chosen.params, problem, network, batches)
+    return chosen.params, problem, network, StepReader(chosen.params, problem, network)
 
 
 def same(got: Any, expected: Any) -> None:
@@ -352,9 +351,9 @@ def test_a_step_that_does_not_always_send_has_no_law_where_vectors_may_get_lost(
 @pytest.mark.parametrize("pool", ["all", "all_but_last"])
 def test_mini_batches_that_are_not_scaled_have_the_law_of_their_mean(scale: str, pool: str) -> None:
     problem, network = regression(5, 2, points=4), concord.network("ring", 5)
-    batches = Batches(batch_size=2, batch_scale=scale, batch_pool=pool)  # type: ignore[arg-type]
-    reader = StepReader(DESGLD(0.02), problem, network, batches)
-    gram, shift = problem.batch_mean(batches)
+    sampler = DESGLD(0.02, batch_size=2, batch_scale=scale, batch_pool=pool)  # type: ignore[arg-type]
+    reader = StepReader(sampler, problem, network)
+    gram, shift = problem.batch_mean(sampler)
     mix = np.kron(network.matrix("metropolis"), np.eye(2))
     same(reader.read_step(0).update.matrix, mix - 0.02 * exact.block_diagonal(gram))
     same(reader.read_step(0).update.offset, 0.02 * shift.ravel())
@@ -362,6 +361,5 @@ def test_mini_batches_that_are_not_scaled_have_the_law_of_their_mean(scale: str,
 
 def test_mini_batches_in_epochs_have_no_law() -> None:
     problem, network = regression(5, 2, points=4), concord.network("ring", 5)
-    epochs = Batches(batch_size=2, batch_order="epochs")
     with pytest.raises(NoLaw, match="epochs"):
-        StepReader(DESGLD(0.02), problem, network, epochs)
+        StepReader(DESGLD(0.02, batch_size=2, batch_order="epochs"), problem, network)

@@ -16,7 +16,7 @@ STAR, LIMIT = network("star", 4), 5.0  # standard errors
 def test_variance_reduction_is_by_the_same_mini_batch_and_what_all_have(batch_size):
     """Without noise; references are renewed at first, and then in every second iteration."""
     problem, rows, turns = Regression(4, 2), [], itertools.count()
-    sampler = LocalSGLD(CONSTANT, period=2, renewal=0.5)
+    sampler = LocalSGLD(CONSTANT, period=2, renewal=0.5, batch_size=batch_size)
 
     class Draws(Still):
         def random(self, size):
@@ -26,8 +26,7 @@ def test_variance_reduction_is_by_the_same_mini_batch_and_what_all_have(batch_si
             rows.append((drawn * problem.counts[:, None]).astype(int))
             return drawn
 
-    batches = {"batch_size": batch_size} if batch_size else {}
-    found = steps_of(sampler, problem, STAR, rng=Draws(), **batches)
+    found = steps_of(sampler, problem, STAR, rng=Draws())
     x, weights = found.x[0], STAR.matrix("metropolis")
     for k in range(5):
         if k % 2 == 0:  # at first always, and then as drawn
@@ -48,10 +47,9 @@ def test_variance_reduction_is_by_the_same_mini_batch_and_what_all_have(batch_si
 def test_what_is_sent_and_computed_is_counted():
     problem, degrees = Regression(4, 2), np.array([3, 1, 1, 1])
 
-    def taken(steps=1, chains=6, batch_size=None, **options):
-        batches = {"batch_size": batch_size} if batch_size else {}
+    def taken(steps=1, chains=6, **options):
         x0 = np.ones((chains, 4, 2))
-        found = steps_of(LocalSGLD(CONSTANT, **options), problem, STAR, steps, x0=x0, **batches)
+        found = steps_of(LocalSGLD(CONSTANT, **options), problem, STAR, steps, x0=x0)
         return (
             np.array(found.network.meter.broadcasts),
             found.network.meter.unicasts,

@@ -114,10 +114,9 @@ def test_over_agents_the_drift_is_that_of_the_posterior(make, surrogates):
 
 def still(steps, chains=3, problem=None, x0=None, gamma=0.02, **options):
     """Return problem and steps of QLSD without normal noise from theta = (1, -2)."""
-    batches = {key: options.pop(key) for key in ("batch_size",) if key in options}
     problem, x0 = problem or Regression(4, 2), at(THETA, chains) if x0 is None else x0
     sampler = QLSD(gamma, **options)
-    return problem, steps_of(sampler, problem, SERVER, steps, x0=x0, rng=Still(), **batches)
+    return problem, steps_of(sampler, problem, SERVER, steps, x0=x0, rng=Still())
 
 
 @pytest.mark.parametrize("memory", [0.0, 0.5])

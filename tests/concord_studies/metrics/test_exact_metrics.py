@@ -7,6 +7,7 @@ import pytest
 from concord.errors import ConcordError
 from concord.laws.law import SIZE_LIMIT
 from concord.sampler import Sampler
+from concord.samplers.de_sgld import DESGLD
 from concord_studies.metrics import states_law
 from whole_runs import measure
 
@@ -104,3 +105,8 @@ def test_a_step_that_fails_is_left_to_its_jobs():
             raise RuntimeError("boom")
 
     assert states_law(Broken())
+
+
+@pytest.mark.parametrize("batches", [{"batch_scale": "mean"}, {"batch_order": "epochs"}])
+def test_a_step_is_as_affine_with_mini_batches_as_without(batches):
+    assert states_law(DESGLD(0.1, batch_size=2, **batches))

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from concord.errors import ConcordError
 from concord.laws import exact
 from concord.laws.law import batch_noise, laws_of_updates, start_of, update_of
-from concord.minibatches import Batches
 from concord.networks.construction import network
 from concord.samplers.c_ula import CULA
 from concord.samplers.d_ula import DULA
@@ -33,7 +33,7 @@ def table(family, m) -> dict[str, float]:
 
 def limit_of(m, iterations) -> exact.Law:
     """Return the law after many steps of the recursion in time."""
-    update = update_of(m.sampler, m.problem, m.network, m.batches)
+    update = update_of(m.sampler, m.problem, m.network)
     given = [update], [start_of(m, update)], m.network, m.problem.dim
     return laws_of_updates(*given, noise=batch_noise(m)).law([iterations])
 
@@ -96,7 +96,7 @@ def test_a_start_off_the_conserved_value_stays_off():
 )
 def test_mini_batches_widen_the_stationary_law(sampler, batch_size):
     net = network("no_edges", 1) if isinstance(sampler, CULA) else RING
-    m = law_measurement(sampler, net, batches=Batches(batch_size=batch_size))
+    m = law_measurement(replace(sampler, batch_size=batch_size), net)
     full = law_measurement(sampler, net)
     found, without, law = table(stationary, m), table(stationary, full), limit_of(m, 1500)
     for agent, cov in [*enumerate(law.cov[0]), ("average", law.average_cov[0])]:
@@ -111,8 +111,7 @@ def test_mini_batches_may_leave_no_stationary_law_where_full_gradients_do():
     """The covariance may grow although the mean settles: its growth is found in time, too."""
     prob, seen = problem(3, 2, points=4), set()
     for step in np.geomspace(0.02, 0.3, 12):
-        one = Batches(batch_size=1)
-        m = law_measurement(DESGLD(Schedule(step)), network("ring", 3), prob, batches=one)
+        m = law_measurement(DESGLD(step, batch_size=1), network("ring", 3), prob)
         found = table(stationary, m)
         if found["spectral_radius network"].value < 1:
             first, last = (np.trace(limit_of(m, k).cov[0, 0]) for k in (300, 600))
@@ -127,16 +126,13 @@ TRIGGERED = {"communication": "triggered", "threshold": 1.0, "decay": 0.5}
 
 @pytest.mark.parametrize("family", [stationary, stable_step])
 @pytest.mark.parametrize(
-    ("sampler", "batches"),
-    [
-        (DULA(Schedule(0.001), fusion=Schedule(0.1)), Batches(batch_size=2, batch_order="epochs")),
-        (GossipULA(Schedule(1e-3), **TRIGGERED), Batches()),
-    ],
+    "sampler",
+    [DULA(0.001, 0.1, batch_size=2, batch_order="epochs"), GossipULA(1e-3, **TRIGGERED)],
     ids=["epochs", "triggers"],
 )
-def test_what_has_no_law_is_refused(family, sampler, batches):
+def test_what_has_no_law_is_refused(family, sampler):
     with pytest.raises(ConcordError, match=r"needs an affine sampler .*epochs"):
-        list(family.rows(law_measurement(sampler, batches=batches)))
+        list(family.rows(law_measurement(sampler)))
 
 
 @pytest.mark.parametrize(("drift", "power"), [("half", 0.5), ("whole", 1.0)])

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from concord import streams
-from concord.minibatches import Batches
 from concord.samplers.de_psgld import DEPSGLD, Ball
 from concord.sampling.partition import Partition
 from concord.sampling.schedules import Schedule
@@ -33,10 +32,10 @@ def test_means_of_batches_have_a_power_of_the_posterior(scale, power):
     # another noise draws other points: hold those of the first
     for name in ("gram", "shift"):
         setattr(wide, name, power * getattr(problem, name))
-    batches = Batches(batch_size=5, batch_scale=scale)
-    sampler = DEPSGLD(Schedule(0.1), Ball(radius=5.0), 0.01)
+    ball_of_5 = Ball(radius=5.0)
+    sampler = DEPSGLD(Schedule(0.1), ball_of_5, 0.01, batch_size=5, batch_scale=scale)
     trace = Positions(np.zeros((1, 1, 2, 2)))
-    rows = last_rows(tempered_distance, trace, problem=problem, sampler=sampler, batches=batches)
+    rows = last_rows(tempered_distance, trace, problem=problem, sampler=sampler)
     assert rows["law_power", "network"].value == pytest.approx(power)
     levels = (np.arange(4000) + 0.5) / 4000
     apart = np.abs(wide.reference.quantiles(levels) - problem.reference.quantiles(levels))

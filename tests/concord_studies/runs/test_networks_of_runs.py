@@ -26,7 +26,7 @@ def plain():
         for run in paper.runs.values()
         if run.sampler.kind == "de_sgld"
         and run.sampler.order == "simultaneous"
-        and run.sampler.batches.batch_size is None
+        and run.sampler.params.batch_size is None
         and run.topology.kind == "ring"
     )
     short = {"chains": 120, "iterations": 5, "metrics": ["w2"], "record": {"every": 1}}

@@ -26,7 +26,7 @@ def run(alpha: float, training: str, rate: float = 0.5, chains: int = 40) -> Mea
         error = error + 0.1 * (DRAW + 1.0) ** -rate
     errors = error * (1 + 0.02 * rng.standard_normal((chains, len(DRAW))))
     trace = Trace({"consensus_error": (("chain", "draw"), errors)}, DRAW, np.arange(3))
-    m = Measurement(trace, SimpleNamespace(), None, None, None, None, int(DRAW[-1]), None)
+    m = Measurement(trace, SimpleNamespace(), None, None, None, int(DRAW[-1]), None)
     table = pandas.DataFrame(list(consensus_floor.rows(m)))
     labels = {"training": training, "step_size": str(alpha)}
     name = f"{training},{alpha}"
@@ -70,7 +70,7 @@ def test_windows_average_and_the_floor_is_the_second_half() -> None:
     errors = np.array([[1.0, 2.0, 4.0, 8.0, 16.0], [1.0, 4.0, 4.0, 8.0, 20.0]])
     draw = np.array([0, 1, 2, 3, 4])
     trace = Trace({"consensus_error": (("chain", "draw"), errors)}, draw, np.arange(2))
-    m = Measurement(trace, SimpleNamespace(), None, None, None, None, 4, None)
+    m = Measurement(trace, SimpleNamespace(), None, None, None, 4, None)
     found = list(consensus_floor.rows(m))
     assert found[-1][:4] == (4, "network", "consensus_floor", 13.0)  # (12 + 14) / 2
     windows = {row[0]: row[3] for row in found if row[2] == "consensus_window"}

@@ -11,7 +11,6 @@ from concord.laws import exact, paths
 from concord.laws.gaussian import Gaussian
 from concord.laws.law import law_of_run, start_of, update_of
 from concord.laws.wasserstein import w2
-from concord.minibatches import Batches
 from concord.networks.construction import network
 from concord.networks.network import Network
 from concord.samplers.d_ula import DULA
@@ -31,7 +30,7 @@ HEAVY = {"step_size": Schedule(0.02), "friction": (1 - 1e-6) / 0.02}
     "changes",
     [
         {"sampler": DULA(STEP, Schedule(0.2))},
-        {"batches": Batches(batch_size=1)},
+        {"sampler": DESGLD(STEP, batch_size=1)},
         {"network": Network(RING.graph, order="in_place")},
         {"sampler": DESGLD(STEP, "row_stochastic"), "network": network("star", 5)},
         {"sampler": DESGHMC(**HEAVY, weights="row_stochastic"), "network": network("star", 5)},

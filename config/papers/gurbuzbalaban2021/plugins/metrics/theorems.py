@@ -73,7 +73,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     if (
         not isinstance(sampler, (DESGLD, DESGHMC))
         or not sampler.step_size.constant
-        or m.batches.batch_size is not None
+        or sampler.batch_size is not None
         or m.network.order != "simultaneous"
         or not np.array_equal(W := as_dense(m.network.matrix(sampler.weights)), W.T)
         or not isinstance(start, normal.Params)

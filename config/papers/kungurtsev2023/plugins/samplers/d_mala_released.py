@@ -34,7 +34,7 @@ from concord.needs import Needs, require
 from concord.networks.network import Network
 from concord.networks.weights import Weights
 from concord.options import Count, Index, Some
-from concord.sampler import Sampler
+from concord.sampler import FullGradientSampler
 from concord.sampling.schedules import Schedule
 
 
@@ -51,12 +51,11 @@ class State(NamedTuple):
     curvature: np.ndarray
 
 
-class DMALAReleased(Sampler):
+class DMALAReleased(FullGradientSampler):
     """D-MALA with standard deviation epsilon of a step's noise, and R rounds of averaging."""
 
     name: ClassVar[str] = "D-MALA as released"
     needs: ClassVar[Needs] = Needs("mixing", arrival="does not say what arrives")
-    takes_batches: ClassVar[bool] = False
     biased: ClassVar[str] = "the square of the posterior, since a move takes the whole gradient"
 
     step_size: Annotated[Schedule, "epsilon_k, the standard deviation of a step's noise"]

@@ -39,7 +39,7 @@ from concord.needs import Needs
 from concord.networks.network import Network
 from concord.options import Count, Positive
 from concord.problem import Quadratic
-from concord.sampler import Sampler
+from concord.sampler import FullGradientSampler
 
 
 class State(NamedTuple):
@@ -57,12 +57,11 @@ class State(NamedTuple):
     dual: np.ndarray
 
 
-class BayesADMM(Sampler):
+class BayesADMM(FullGradientSampler):
     """Federated ADMM over a family of normal laws, with penalty rho and damping gamma."""
 
     name: ClassVar[str] = "BayesADMM"
     needs: ClassVar[Needs] = Needs("server", arrival="needs every agent's law")
-    takes_batches: ClassVar[bool] = False
     biased: ClassVar[str] = (
         "the nearest law of a smaller family, and other laws in the first rounds"
     )

@@ -14,7 +14,7 @@ Needs: a connected network on which everything arrives.
 """
 
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -24,13 +24,14 @@ from concord.networks.network import Network
 from concord.samplers.d_ula import DULA
 
 
-class DULAInTurn(DULA):
+class DULAInTurn(DULA, kw_only=True):
     """D-ULA in which an agent moves towards its neighbors one after another."""
 
     needs: ClassVar[Needs] = Needs(
         "connected", peers=True, arrival="in turn needs one neighbor after another, and all of them"
     )
-    takes_order: ClassVar[bool] = False
+
+    update_order: Annotated[Literal["simultaneous"], "agents move all at once"] = "simultaneous"
 
     def fusion_matrix(self, beta: Any, network: Network) -> np.ndarray:
         """Return the matrix by which moves towards all neighbors act, (agents, agents).
