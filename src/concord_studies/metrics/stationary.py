@@ -14,6 +14,7 @@ from concord.laws.read_off import NoLaw, StepReader
 from concord.laws.switching import SIZE_LIMIT as CHOICES_LIMIT
 from concord.laws.switching import Choices
 from concord.laws.wasserstein import w2
+from concord.minibatches import batches_of
 from concord.networks.network import Network
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, final_rows, series, unmet_need
@@ -112,8 +113,8 @@ def choices_of(
     reader = StepReader(sampler, problem, network)
     if not reader.chooses or len(reader.start.offset) > most:
         return None
-    if reader.cycle and reader.cycle[1] > 1:
-        raise NoLaw("steps that take turns and choose at random have no limit here; sample it")
+    if (reader.cycle and reader.cycle[1] > 1) or batches_of(sampler):
+        raise NoLaw("steps that choose at random, and take turns or mini-batches, have no limit")
     return lambda k: reader.read_step(k).choices
 
 

@@ -161,3 +161,10 @@ def test_a_law_over_choices_is_known_up_to_a_size():
     assert 0.5 < found["stationary_trace average"].value < 2
     with pytest.raises(ConcordError, match="metric stationary needs an affine sampler"):
         list(stationary.rows(law_measurement(sampler, prob=problem(5, 5, points=50))))
+
+
+def test_mini_batches_of_a_step_that_chooses_at_random_have_no_law():
+    """Their errors would be missing from the moments averaged over the choices."""
+    sampler = LocalSGLD(0.001, communication=0.3, batch_size=2)
+    with pytest.raises(ConcordError, match="needs an affine sampler"):
+        list(stationary.rows(law_measurement(sampler)))
