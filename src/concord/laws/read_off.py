@@ -8,8 +8,8 @@ far as they probe. What is drawn besides is refused, unless by ``random.draw_cho
 outcomes are enumerated.
 
 A step is read anew in each iteration that it can tell from those read before: where it gets other
-answers to what it asks of k (``laws.iterations``), or where what all chains share, such as
-push-sum's weights, has other values. That is followed from iteration to iteration.
+answers to what it asks of k (``laws.iterations``), or where fields of the state that all chains
+share, such as push-sum's weights, have other values: these are followed from step to step.
 """
 
 from __future__ import annotations
@@ -76,20 +76,20 @@ class StepMaps(NamedTuple):
 
 
 class _Reading(NamedTuple):
-    """A step that was read, and what tells its iterations from others.
+    """A step read as matrices, with what its iterations have in common.
 
-    place: from which iteration on what all chains share has had its values. questions: what the
-    step asked of k. script: of random chains, with their results.
+    since: the iteration since which shared fields have had their values. questions: those that the
+    step asked about k. script: of random chains, with their results.
     """
 
-    place: int
+    since: int
     questions: list[Question]
     script: Script
     maps: StepMaps
 
-    def is_step_of(self, k: int, place: int) -> bool:
-        """Return whether this is the step of iteration k, where shared values are of a place."""
-        return place == self.place and all(each.has_same_answer(k) for each in self.questions)
+    def is_step_of(self, k: int, since: int) -> bool:
+        """Return whether this is the step of iteration k, of whose shared fields ``since`` tells."""
+        return since == self.since and all(each.has_same_answer(k) for each in self.questions)
 
 
 class StepReader:
@@ -117,7 +117,7 @@ class StepReader:
         self._shift = float(np.abs(problem.shift).max(initial=0.0))
         self._readings: list[_Reading] = []
         self._notes_questions = True  # False: steps are given plain numbers of iterations
-        self._retry(self._learn_fields)
+        self._call_with_retry(self._learn_fields)
 
     @cached_property
     def start(self) -> Start:
@@ -129,9 +129,9 @@ class StepReader:
     def cycle(self) -> Cycle | None:
         """From which iteration on steps repeat, and after how many. None: not known, or never."""
         while (
-            self._questions_cycle and not self._shared_cycle and len(self._places) < MOST_FOLLOWED
+            self._questions_cycle and not self._shared_cycle and len(self._sinces) < MOST_FOLLOWED
         ):
-            self._retry(self._follow)
+            self._call_with_retry(self._follow_step)
         return join_cycles([self._questions_cycle, self._shared_cycle])
 
     def read_step(self, k: int) -> StepMaps:
@@ -139,11 +139,11 @@ class StepReader:
 
         It is the same object for iterations with the same step.
         """
-        place = self._retry(lambda: self._find_place(k))
+        since = self._call_with_retry(lambda: self._find_since(k))
         for reading in self._readings:
-            if reading.is_step_of(k, place):
+            if reading.is_step_of(k, since):
                 return reading.maps
-        new = self._retry(lambda: self._read_anew(k, place))
+        new = self._call_with_retry(lambda: self._read_new_step(k, since))
         for earlier in self._readings:
             if new.script.matches(earlier.script):
                 new = new._replace(maps=earlier.maps)
@@ -170,10 +170,11 @@ class StepReader:
         lossy: Any = None if self.network.is_lossless else lambda k: read(k).loss_effect
         return Update(lambda k: read(k).update, self.start, lossy, lambda: self.cycle)
 
-    def _retry(self, function: Callable[[], T]) -> T:
-        """Return a function's result. ``NoLaw`` in the place of ``UnreadableStep``.
+    def _call_with_retry(self, function: Callable[[], T]) -> T:
+        """Call a function that takes steps, and return its result.
 
-        Where a step fails it is called once more, with plain numbers of iterations.
+        Where a step fails it is called once more, with plain numbers of iterations. Raises
+        ``NoLaw`` in the place of ``UnreadableStep``.
         """
         with self._refuse_unreadable():
             try:
@@ -243,9 +244,10 @@ class StepReader:
         )
 
     def _learn_fields(self) -> None:
-        """Find which fields of the state differ between chains, and when questions about k repeat.
+        """Find the fields of the state that differ between chains, which are its linear blocks.
 
-        The former are blocks of the linear state. The others are followed from step to step.
+        The other fields, which chains share, and questions about k are followed from step to step,
+        for so long that questions repeat.
         """
         script, few = Script(len(SIZES)), self._initialize(Script(2))
         self._state = state = self._initialize(script)
@@ -255,15 +257,15 @@ class StepReader:
             if part.shape[:1] == (script.chains,) and getattr(few, name).shape[:1] == (2,)
         } - {*self._empty}
         self._blocks, self.chooses = ["x"], False
-        # What all chains share: its values, by the iteration from which on it has them; and that
-        # iteration for k = 0, 1, ...
+        # Values of shared fields, by the iteration since which they have them; and that iteration
+        # for k = 0, 1, ...
         self._values: dict[int, dict[str, np.ndarray]] = {}
-        self._values[0], self._places = self._shared(state, learning=True), [0]
+        self._values[0], self._sinces = self._shared_fields(state, learning=True), [0]
         self._questions_cycle: Cycle | None = ALWAYS
         self._shared_cycle: Cycle | None = None
         due = LEARNING
-        while len(self._places) <= due:
-            self._follow(learning=True)
+        while len(self._sinces) <= due:
+            self._follow_step(learning=True)
             begin, period = self._questions_cycle or ALWAYS
             if begin + period > MOST_FOLLOWED:
                 self._questions_cycle = None
@@ -273,29 +275,29 @@ class StepReader:
             if getattr(state, name).shape != state.x.shape:
                 raise UnreadableStep(f"{name} of its state is no vector of each agent")
 
-    def _follow(self, learning: bool = False) -> None:
-        """Take the next step of random chains, and note what it asks and what all chains share.
+    def _follow_step(self, learning: bool = False) -> None:
+        """Take the next step of random chains, and note its questions and the shared fields.
 
         learning: whether fields that differ between chains may become blocks of the state.
         """
-        script, count = Script(len(SIZES)), len(self._places)
+        script, count = Script(len(SIZES)), len(self._sinces)
         self._state, questions = self._advance(self._state, count - 1, script)
         self.chooses |= bool(script.chances)
         cycles = [self._questions_cycle, *(question.cycle for question in questions)]
         self._questions_cycle = join_cycles(cycles)
-        values = self._shared(self._state, learning)
-        place = self._places[-1]
-        if not _are_equal(values, self._values[place]):
-            place = count
-            self._values[place] = values
-        self._places.append(place)
+        values = self._shared_fields(self._state, learning)
+        since = self._sinces[-1]
+        if not _are_arrays_equal(values, self._values[since]):
+            since = count
+            self._values[since] = values
+        self._sinces.append(since)
         if self._questions_cycle and not self._shared_cycle:
             begin, period = self._questions_cycle
             before = count - period
-            if before >= begin and _are_equal(values, self._values[self._places[before]]):
+            if before >= begin and _are_arrays_equal(values, self._values[self._sinces[before]]):
                 self._shared_cycle = before, period
 
-    def _shared(self, state: Any, learning: bool = False) -> dict[str, np.ndarray]:
+    def _shared_fields(self, state: Any, learning: bool = False) -> dict[str, np.ndarray]:
         """Return one chain's values of the fields that are the same in all chains."""
         shared = {}
         for name, part in state._asdict().items():
@@ -317,29 +319,29 @@ class StepReader:
         for values in self._values.values():
             values.pop(name, None)
 
-    def _find_place(self, k: int) -> int:
-        """Return since which iteration what all chains share has its values of iteration k."""
+    def _find_since(self, k: int) -> int:
+        """Return the iteration since which shared fields have had their values of iteration k."""
         if not self._values[0]:
             return 0
-        while len(self._places) <= k and not self._shared_cycle:
-            if len(self._places) > MOST_CHANGES:
+        while len(self._sinces) <= k and not self._shared_cycle:
+            if len(self._sinces) > MOST_CHANGES:
                 raise UnreadableStep(
                     f"its state, or what it asks of k, still changes after {MOST_CHANGES} steps"
                 )
-            self._follow()
-        if k >= len(self._places):
+            self._follow_step()
+        if k >= len(self._sinces):
             assert self._shared_cycle
             begin, period = self._shared_cycle
             k = begin + (k - begin) % period
-        return self._places[k]
+        return self._sinces[k]
 
     def _pack(self, state: Any, script: Script) -> np.ndarray:
         """Return the state's blocks and the sent vectors side by side, (chains, entries)."""
         parts = [getattr(state, name).reshape(script.chains, -1) for name in self._blocks]
         return np.concatenate([*parts, *self._running_network.vectors()], axis=1)
 
-    def _step(self, k: int, place: int, script: Script) -> tuple[np.ndarray, list[Question]]:
-        """Take step k from a script's state, where what all chains share has the values of a place.
+    def _step(self, k: int, since: int, script: Script) -> tuple[np.ndarray, list[Question]]:
+        """Take step k from a script's state, with shared fields as they are since an iteration.
 
         script: the source of the state and of random numbers. Returns the next state's arrays and
         the sent vectors, (chains, entries), as ``_pack`` orders them, and what the step asked of k.
@@ -351,18 +353,18 @@ class StepReader:
             name: np.broadcast_to(part, (script.chains, *part.shape[1:]))
             if name in self._of_chains
             else part
-            for name, part in self._values[place].items()
+            for name, part in self._values[since].items()
         }
         varying = dict(zip(self._blocks, blocks.swapaxes(0, 1), strict=True))
         begun = type(self._state)(**varying, **shared, **self._empty)
         state, questions = self._advance(begun, k, script)
-        self._shared(state)  # refuses what depends on chance
+        self._shared_fields(state)  # refuses what depends on chance
         return self._pack(state, script), questions
 
-    def _probe(self, k: int, place: int) -> Script:
+    def _probe(self, k: int, since: int) -> Script:
         """Run iteration k on a few random chains; return their script with its results."""
         script = Script(len(SIZES))
-        script.results, _ = self._step(k, place, script)
+        script.results, _ = self._step(k, since, script)
         return script
 
     def _read_start(self) -> Start:
@@ -377,7 +379,7 @@ class StepReader:
         script.results = begin(script)
         if script.chances or "errors" in script.inputs:
             raise UnreadableStep("it starts by chance")
-        _, _, (matrix,), (offset,) = _solve(begin, script, self._shift)
+        _, _, (matrix,), (offset,) = _fit_affine_map(begin, script, self._shift)
         whole, size = len(self._blocks) * self._size, self._size
         noise = matrix[size:, :whole].T @ matrix[size:, :whole]
         if self.network.is_lossless:
@@ -387,8 +389,8 @@ class StepReader:
         lanes = matrix[:size, whole:].T, offset[whole:]
         return Start(matrix[:size, :whole].T, offset[:whole], noise, lanes)
 
-    def _read_anew(self, k: int, place: int) -> _Reading:
-        """Read the step of iteration k as matrices, where shared values are of a place.
+    def _read_new_step(self, k: int, since: int) -> _Reading:
+        """Read a step of iteration k that differs from those read before as matrices.
 
         A step that asks for other sizes of steps alone mostly takes as many random numbers as the
         last one. Of another it is looked whether random chains move as they do among others.
@@ -396,12 +398,12 @@ class StepReader:
         for last in self._readings[:1]:
             if all(each.has_same_answer(k) for each in last.questions if each.cycle):
                 with suppress(UnreadableStep):
-                    return self._read(k, place, last.script)
-        probe = self._probe(k, place)
-        return self._read(k, place, probe, probe.results)
+                    return self._read(k, since, last.script)
+        probe = self._probe(k, since)
+        return self._read(k, since, probe, probe.results)
 
     def _read(
-        self, k: int, place: int, before: Script, alone: np.ndarray | None = None
+        self, k: int, since: int, before: Script, alone: np.ndarray | None = None
     ) -> _Reading:
         """Read the step of iteration k as matrices.
 
@@ -412,17 +414,19 @@ class StepReader:
 
         def call(script: Script) -> np.ndarray:
             """Return the step's results, and note its questions."""
-            results, asked = self._step(k, place, script)
+            results, asked = self._step(k, since, script)
             questions.extend(asked)
             return results
 
-        probe, probability, matrices, offsets = _solve(call, before, self._shift, alone)
-        return _Reading(place, questions, probe, self._maps(probe, probability, matrices, offsets))
+        probe, probability, matrices, offsets = _fit_affine_map(call, before, self._shift, alone)
+        return _Reading(
+            since, questions, probe, self._split_maps(probe, probability, matrices, offsets)
+        )
 
-    def _maps(
+    def _split_maps(
         self, probe: Script, probability: np.ndarray, matrices: np.ndarray, offsets: np.ndarray
     ) -> StepMaps:
-        """Return a step's maps of all that it takes from a script as maps of states and vectors."""
+        """Split the matrix of a step into its maps of states and of sent vectors."""
         ends = np.cumsum([probe.count(kind) for kind in KINDS])
         size, matrices = int(ends[0]), matrices.swapaxes(1, 2)
         lead = np.ascontiguousarray(matrices[:, :size, :size])
@@ -446,21 +450,21 @@ class StepReader:
         return StepMaps(choices, update, loss_effect)
 
 
-def _are_equal(some: dict[str, np.ndarray], others: dict[str, np.ndarray]) -> bool:
-    """Return whether arrays by name are equal, but for the rounding of a step that settles."""
+def _are_arrays_equal(some: dict[str, np.ndarray], others: dict[str, np.ndarray]) -> bool:
+    """Return whether arrays by name are equal up to rounding."""
     return all(
         part.shape == others[name].shape and np.allclose(part, others[name], rtol=1e-15, atol=0)
         for name, part in some.items()
     )
 
 
-def _solve(
+def _fit_affine_map(
     call: Callable[[Script], np.ndarray],
     before: Script,
     shift: float,
     alone: np.ndarray | None = None,
 ) -> tuple[Script, np.ndarray, np.ndarray, np.ndarray]:
-    """Find the affine map of a function, for each outcome of its random choices.
+    """Find the affine map that a function is, for each outcome of its random choices.
 
     call: the function, which returns results (chains, O) for a script of T numbers per chain.
     before: the script of random chains that took as many numbers, with results of that size.
