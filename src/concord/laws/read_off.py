@@ -88,7 +88,7 @@ class _Reading(NamedTuple):
     maps: StepMaps
 
     def is_step_of(self, k: int, since: int) -> bool:
-        """Return whether this is the step of iteration k, of whose shared fields ``since`` tells."""
+        """Return whether this is the step of iteration k; since: that of its shared fields."""
         return since == self.since and all(each.has_same_answer(k) for each in self.questions)
 
 
