@@ -150,7 +150,7 @@ def metrics(folder: Path) -> dict[str, bytes]:
 # with two Snakemakes in it), and more time.
 MEMORY = "    return metrics.measure(run.metrics, ", '    held = b"x" * (800 * 2**20)\n'
 TIME = (
-    "    table = entry.module.tabulate(",
+    "    table = output.module.tabulate(",
     """    import time
     if not (late := Path("late")).exists():
         late.touch()
