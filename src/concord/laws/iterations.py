@@ -20,6 +20,7 @@ import numpy as np
 # From which iteration on something repeats, and after how many iterations.
 Cycle = tuple[int, int]
 ALWAYS: Cycle = (0, 1)  # the cycle of what never changes
+MOST_QUESTIONS = 64  # of a step; one that asks more, as a loop up to k, is given plain numbers
 # Special methods: those of whole numbers that yield whole numbers, and others.
 WHOLE = ("add", "sub", "mul", "floordiv", "mod", "lshift", "rshift", "and", "or", "xor")
 COMPARISONS = ("lt", "le", "eq", "ne", "gt", "ge")
@@ -63,12 +64,15 @@ def find_cycle(function: Callable[[Any], object]) -> Cycle | None:
 
     The function is called with an ``Iteration`` for k = 0, 1, ... until it repeats.
     """
-    questions: list[Question] = []
     cycle: Cycle | None = ALWAYS
     k = 0
     while cycle is not None and k < sum(cycle):
-        function(Iteration(k, questions))
-        cycle, k = join_cycles(question.cycle for question in questions), k + 1
+        questions: list[Question] = []
+        try:
+            function(Iteration(k, questions))
+        except OverflowError:  # too many questions
+            return None
+        cycle, k = join_cycles([cycle, *(question.cycle for question in questions)]), k + 1
     return cycle
 
 
@@ -96,6 +100,8 @@ class Iteration:
 
     def _ask(self, ask: Callable[[int], Any], cycle: Cycle | None) -> Any:
         """Record a question, and return its answer at this iteration."""
+        if len(self._questions) == MOST_QUESTIONS:
+            raise OverflowError(f"a step asks more than {MOST_QUESTIONS} questions about k")
         self._questions.append(Question(ask, ask(self._k), cycle))
         return self._questions[-1].answer
 
@@ -146,8 +152,12 @@ class Iteration:
         if isinstance(other, Iteration):
             both = join_cycles([self._cycle, other._cycle])
             return self._ask(lambda k: function(self._value(k), other._value(k)), both)
+        if isinstance(other, np.ndarray):
+            return function(self._ask_number(), other)
+        if isinstance(other, np.generic):
+            other = other.item()  # of few bits, it would overflow
         cycle = self._cycle
-        if self._slope and isinstance(other, (int, float, np.number)) and math.isfinite(other):
+        if self._slope and isinstance(other, (int, float)) and math.isfinite(other):
             slope, offset = self._slope
             cycle = max(0, int((other - offset) // slope) + 1), 1
         return self._ask(lambda k: function(self._value(k), other), cycle)

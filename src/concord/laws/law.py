@@ -92,12 +92,13 @@ def law_of_run(run: Any, most: float = SIZE_LIMIT) -> exact.Law:
     """
     problem, network = run.problem, run.network
     update = update_of(run.sampler, problem, network, most)
-    if run.iterations > MOST_STEPS and update.find_cycle() is None:
-        raise NoLaw(
-            f"the sampler's steps are not known to repeat, so that a law is computed of up to "
-            f"{MOST_STEPS} iterations; sample it"
-        )
     start, noise, recorded = start_of(run, update), batch_noise(run), run.trace.draw.tolist()
+    has_powers = network.delivers_all and noise is None
+    if run.iterations > MOST_STEPS and not (has_powers and update.find_cycle()):
+        raise NoLaw(
+            "steps that are not known to repeat, lose vectors or take mini-batches have a law of "
+            f"up to {MOST_STEPS} iterations; sample it"
+        )
     if network.delivers_all and noise is None:
         path = paths.build_path(update, start, problem.agents, problem.dim, run.iterations)
     else:

@@ -52,6 +52,8 @@ ROUNDING = 1e-10  # of the random chains, relative to what adds up to a number
 LEAST = 1e-13  # relative to what is added and may cancel
 MOST_NUMBERS = 1 << 24  # of a call's outcomes: more are read in several calls
 READINGS = 8  # that are kept of one sampler
+ROLLED = 7  # places by which random chains are moved, none of which divides their number
+COUPLED = "its chains influence each other"
 LEARNING = 3  # steps after which what depends on chance mostly shows it
 MOST_FOLLOWED = 10_000  # iterations in which it is looked when steps repeat
 MOST_CHANGES = 100_000  # of what all chains share
@@ -212,11 +214,13 @@ class StepReader:
         self._lanes = len(self._running_network.lanes)
         return state
 
-    def _advance(self, state: Any, k: int, script: Script) -> tuple[Any, list[Question]]:
+    def _advance(
+        self, state: Any, k: int, script: Script, plain: bool = False
+    ) -> tuple[Any, list[Question]]:
         """Call the sampler's step of iteration k on a state.
 
-        script: the source of random numbers, gradient errors and received vectors. Returns the next
-        state, and what the step asked of k.
+        script: the source of random numbers, gradient errors and received vectors. plain: whether k
+        is handed over as a plain number. Returns the next state, and what the step asked of k.
         """
         state = state._replace(**self._empty)
         self._running_network = network = self.network.start_step(script, state.x, self._lanes)
@@ -224,7 +228,7 @@ class StepReader:
         network.take_received()
         questions: list[Question] = []
         number: Any = Iteration(k, questions)
-        if not self._notes_questions:
+        if plain or not self._notes_questions:
             number, questions = k, [make_number_question(k)]
         problem = self._scripted_problem(script, state.x)
         after = self._sampler.step(state, number, problem, network, script)
@@ -340,11 +344,14 @@ class StepReader:
         parts = [getattr(state, name).reshape(script.chains, -1) for name in self._blocks]
         return np.concatenate([*parts, *self._running_network.vectors()], axis=1)
 
-    def _step(self, k: int, since: int, script: Script) -> tuple[np.ndarray, list[Question]]:
+    def _step(
+        self, k: int, since: int, script: Script, plain: bool = False
+    ) -> tuple[np.ndarray, list[Question], dict[str, np.ndarray]]:
         """Take step k from a script's state, with shared fields as they are since an iteration.
 
-        script: the source of the state and of random numbers. Returns the next state's arrays and
-        the sent vectors, (chains, entries), as ``_pack`` orders them, and what the step asked of k.
+        script: the source of the state and of random numbers. plain: whether k is handed over as a
+        plain number. Returns the next state's arrays and the sent vectors, (chains, entries), as
+        ``_pack`` orders them, what the step asked of k, and the next shared fields.
         """
         blocks = script.take("state", self._size * len(self._blocks)).reshape(
             script.chains, len(self._blocks), self._problem.agents, self._problem.dim
@@ -357,14 +364,13 @@ class StepReader:
         }
         varying = dict(zip(self._blocks, blocks.swapaxes(0, 1), strict=True))
         begun = type(self._state)(**varying, **shared, **self._empty)
-        state, questions = self._advance(begun, k, script)
-        self._shared_fields(state)  # refuses what depends on chance
-        return self._pack(state, script), questions
+        state, questions = self._advance(begun, k, script, plain)
+        return self._pack(state, script), questions, self._shared_fields(state)
 
     def _probe(self, k: int, since: int) -> Script:
         """Run iteration k on a few random chains; return their script with its results."""
         script = Script(len(SIZES))
-        script.results, _ = self._step(k, since, script)
+        script.results, *_ = self._step(k, since, script)
         return script
 
     def _read_start(self) -> Start:
@@ -392,29 +398,43 @@ class StepReader:
     def _read_new_step(self, k: int, since: int) -> _Reading:
         """Read a step of iteration k that differs from those read before as matrices.
 
-        A step that asks for other sizes of steps alone mostly takes as many random numbers as the
-        last one. Of another it is looked whether random chains move as they do among others.
+        It mostly takes as many random numbers as the last one. One that tells an ``Iteration`` from
+        a plain number, by its type, is given plain numbers from there on.
         """
         for last in self._readings[:1]:
-            if all(each.has_same_answer(k) for each in last.questions if each.cycle):
-                with suppress(UnreadableStep):
-                    return self._read(k, since, last.script)
-        probe = self._probe(k, since)
-        return self._read(k, since, probe, probe.results)
+            with suppress(UnreadableStep):
+                return self._read(k, since, last.script)
+        try:
+            return self._read(k, since, self._probe(k, since))
+        except UnreadableStep as why:
+            if str(why) != COUPLED or not self._notes_questions:
+                raise
+        self._notes_questions = False
+        self._learn_fields()
+        self._readings.clear()
+        vars(self).pop("cycle", None)
+        since = self._find_since(k)
+        return self._read(k, since, self._probe(k, since))
 
-    def _read(
-        self, k: int, since: int, before: Script, alone: np.ndarray | None = None
-    ) -> _Reading:
+    def _read(self, k: int, since: int, before: Script) -> _Reading:
         """Read the step of iteration k as matrices.
 
-        before: the script of random chains of a step that takes as many random numbers. alone: the
-        results of these chains without others; None: not known.
+        before: the script of random chains of a step that takes as many random numbers. They must
+        move as they do in another order, without others, at a plain number of the iteration.
         """
         questions: list[Question] = []
+        order = np.roll(np.arange(before.chains), ROLLED)
+        numbers = {kind: np.concatenate(of, axis=1)[order] for kind, of in before.inputs.items()}
+        outcomes = np.array(before.outcomes, dtype=int).reshape(-1, before.chains).T[order]
+        rolled = Script(before.chains, numbers, outcomes)
+        results, _, shared = self._step(k, since, rolled, plain=True)
+        alone = results[np.argsort(order)]
 
         def call(script: Script) -> np.ndarray:
             """Return the step's results, and note its questions."""
-            results, asked = self._step(k, since, script)
+            results, asked, shared_of_many = self._step(k, since, script)
+            if not _are_arrays_equal(shared, shared_of_many):
+                raise UnreadableStep(COUPLED)
             questions.extend(asked)
             return results
 
@@ -452,10 +472,14 @@ class StepReader:
 
 def _are_arrays_equal(some: dict[str, np.ndarray], others: dict[str, np.ndarray]) -> bool:
     """Return whether arrays by name are equal up to rounding."""
-    return all(
-        part.shape == others[name].shape and np.allclose(part, others[name], rtol=1e-15, atol=0)
-        for name, part in some.items()
-    )
+    return all(_is_equal(part, others[name]) for name, part in some.items())
+
+
+def _is_equal(one: np.ndarray, other: np.ndarray) -> bool:
+    """Return whether two arrays are equal, numbers with a point up to rounding."""
+    if one.dtype.kind not in "fc" or one.shape != other.shape:
+        return np.array_equal(one, other)
+    return np.allclose(one, other, rtol=1e-15, atol=0)
 
 
 def _fit_affine_map(
@@ -511,6 +535,6 @@ def _fit_affine_map(
         if not (np.abs(case_inputs @ matrix + offset - results) <= rounding).all():
             raise UnreadableStep("its step is not affine")
         if alone is not None and not (np.abs(alone[of_case] - results) <= rounding).all():
-            raise UnreadableStep("its chains influence each other")
+            raise UnreadableStep(COUPLED)
     chance = np.array([np.prod(p) for p in product(*probe.chances)])
     return probe, chance, matrices, offsets

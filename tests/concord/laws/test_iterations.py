@@ -120,12 +120,66 @@ class Projected(Sampler):
         return Positions(np.clip(x, -1, 1) if 20 <= k < 1000 else x)
 
 
+COUPLINGS = {
+    "to their average": lambda x: x.mean(axis=0),
+    "to the first": lambda x: x[:1],
+    "to one in the middle": lambda x: x[9:10],
+    "to the first ten": lambda x: x[:10].mean(axis=0),
+    "to a neighbor": lambda x: np.roll(x, 1, axis=0),
+}
+
+
 class Coupled(Sampler):
-    """Chains are drawn to their average, in some iterations."""
+    """Chains are drawn to others in some iterations, told apart by remainders or by steps."""
+
+    to: str
+    by_step: bool = False
 
     def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
-        x = state.x - 0.05 * problem.gradient(state.x) + langevin_noise(rng, 0.05, state.x)
-        return Positions(x if k % 10 < 9 else 0.9 * x + 0.1 * x.mean(axis=0))
+        eta = 0.1 / (1 + 0.1 * k)
+        x = state.x - eta * problem.gradient(state.x) + langevin_noise(rng, eta, state.x)
+        apart = eta > 0.053 if self.by_step else k % 10 < 9
+        return Positions(x if apart else 0.9 * x + 0.1 * COUPLINGS[self.to](x))
+
+
+class Adaptive(Sampler):
+    """Steps shrink with the gradients of all chains, which they share."""
+
+    def init(self, x0: Any, problem: Any, network: Any, rng: Any) -> Any:
+        return Counted(x0, np.ones(()))
+
+    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+        x, total = state
+        g = problem.gradient(x)
+        x = x - 0.1 / total * g + langevin_noise(rng, float(0.1 / total), x)
+        return Counted(x, np.asarray(total + 0.01 * (g**2).mean()))
+
+
+class Odd(Sampler):
+    """Steps that tell numbers apart in ways of their own."""
+
+    way: str
+
+    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+        agents = np.arange(3)[:, None]
+        eta = {
+            "by type": lambda: 0.1 if type(k) is int else 0.01,
+            "in turn": lambda: np.where(k % 3 == agents, 0.1, 0.02),
+            "in turn, otherwise": lambda: np.where(agents == k % 3, 0.1, 0.02),
+            "by few bits": lambda: 0.1 if k - 100 < np.int8(-90) else 0.01,
+            "in a loop": lambda: 0.1 / (1 + sum(1 for _ in range(k))),
+            "by counting up": lambda: 0.1 / (1 + count_up(k)),
+        }[self.way]()
+        x = state.x - eta * problem.gradient(state.x)
+        return Positions(x + np.sqrt(2 * eta) * rng.standard_normal(x.shape))
+
+
+def count_up(k: int) -> int:
+    """Return k, by as many questions."""
+    n = 0
+    while n < k:
+        n += 1
+    return n
 
 
 PERIODS = range(2, 51)
@@ -166,12 +220,53 @@ def test_a_law_is_refused_where_a_step_is_not_affine() -> None:
         concord.law(Projected(), PROBLEM, "path", iterations=21)
 
 
-@pytest.mark.parametrize("iterations", [1, 50])
-def test_chains_that_influence_each_other_have_no_law(iterations: int) -> None:
+@pytest.mark.parametrize("by_step", [False, True])
+@pytest.mark.parametrize("to", COUPLINGS)
+def test_chains_that_influence_each_other_have_no_law(to: str, by_step: bool) -> None:
     """From the iteration on in which they do."""
-    concord.law(Coupled(), PROBLEM, "path", iterations=9)
+    sampler = Coupled(to=to, by_step=by_step)
+    concord.law(sampler, PROBLEM, "path", iterations=9)
+    with pytest.raises(NoLaw, match=r"influence each other|not affine"):
+        concord.law(sampler, PROBLEM, "path", iterations=10)
+
+
+def test_chains_that_influence_each_other_by_what_they_share_have_no_law() -> None:
     with pytest.raises(NoLaw, match="influence each other"):
-        concord.law(Coupled(), PROBLEM, "path", iterations=9 + iterations)
+        concord.law(Adaptive(), PROBLEM, "path", iterations=5)
+
+
+def test_a_counter_of_many_digits_is_followed() -> None:
+    """Beyond 2^53 floating-point numbers do not tell one from the next."""
+
+    class Far(Counting):
+        def init(self, x0: Any, problem: Any, network: Any, rng: Any) -> Any:
+            return Counted(x0, np.array(2**60))
+
+        def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+            eta = 0.1 if int(state.count) & 1 else 0.01
+            x = state.x - eta * problem.gradient(state.x) + langevin_noise(rng, eta, state.x)
+            return Counted(x, state.count + 1)
+
+    update = update_of(Far(), PROBLEM, concord.network("path", 3))
+    assert update.at(3).noise[0, 0] == pytest.approx(0.2)
+    assert update.at(4).noise[0, 0] == pytest.approx(0.02)
+
+
+WAYS = ("by type", "in turn", "in turn, otherwise", "by few bits", "in a loop", "by counting up")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_odd_questions_get_the_answers_of_plain_numbers(way: str) -> None:
+    """The law is that of steps that are given the plain numbers of iterations."""
+    sampler, ends = Odd(way=way), []
+    for k in range(25):
+        state = Positions(np.zeros((1, 3, 1)))
+        zero = type("Zero", (), {"standard_normal": lambda self, shape: np.ones(shape)})()
+        ends.append(sampler.step(state, k, PROBLEM, None, zero).x[0, :, 0])
+    update = update_of(sampler, PROBLEM, concord.network("path", 3))
+    for k, end in enumerate(ends):
+        step = update.at(k)
+        np.testing.assert_allclose(step.offset + np.sqrt(np.diag(step.noise)), end, rtol=1e-9)
 
 
 CYCLES = [
