@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from concord.errors import ConcordError
 from concord_studies import digests
@@ -14,6 +14,7 @@ from concord_studies.io import read_text, signature
 from concord_studies.syntax import PYTHON
 
 AGAIN = "type the same command again"
+STARTED = "CONCORD_STARTED"  # the variable with the time at which a job's shell began
 
 
 def has_planned_name(path: Path) -> bool:
@@ -55,7 +56,12 @@ class Guard:
         if self.compares:
             if path and not path.stem.endswith(f"-{self.planned}"):
                 raise ConcordError(f"{path}: it is not as it was planned; {AGAIN}")
-            code = map(os.path.abspath, digests.import_closure(*self.roots))
+            code = [*map(os.path.abspath, digests.import_closure(*self.roots))]
+            # What was imported by now may have been put back since.
+            began = float(os.environ.get(STARTED, "").replace(",", ".") or "inf")
+            for file in code:
+                if os.stat(file).st_ctime > began:
+                    self._refuse_changed(file)
             self.files = {file: signature(file) for file in (*code, *self.data)}
             self.modules = set(sys.modules)
             self._check()
@@ -71,7 +77,11 @@ class Guard:
         late = {os.path.abspath(getattr(module, "__file__", None) or "") for module in new}
         for file in sorted((late | self.data) & self.files.keys()):
             if signature(file) != self.files[file]:
-                raise ConcordError(f"{file}: it was changed while {self.output} was made; {AGAIN}")
+                self._refuse_changed(file)
+
+    def _refuse_changed(self, file: str) -> NoReturn:
+        """Raise the error that a file was changed while the job ran."""
+        raise ConcordError(f"{file}: it was changed while {self.output} was made; {AGAIN}")
 
     def _check(self) -> None:
         """Raise a ConcordError if code, data or parameters are not as stated."""

@@ -27,6 +27,7 @@ from concord_studies.configuration.universes import Multiverse
 from concord_studies.datasets.registry import load_registry
 from concord_studies.experiment import Experiment
 from concord_studies.failures import exit_with_sentences
+from concord_studies.guard import STARTED
 from concord_studies.pages import captions
 from concord_studies.runs.run import Run
 from concord_studies.stages import draw, judge, survey
@@ -103,7 +104,7 @@ class Plan:
         conda = shlex.quote(os.environ.get("CONDA_PREFIX", ""))
         python, folder = map(shlex.quote, (sys.executable, os.path.dirname(sys.executable)))
         text = (
-            f"export PYTHONSAFEPATH=1 PYTHONPATH={source} {mirror}; "
+            f"export {STARTED}=${{EPOCHREALTIME-}} PYTHONSAFEPATH=1 PYTHONPATH={source} {mirror}; "
             f'if [ "${{CONDA_PREFIX-}}" = {conda} ]; '
             f"then export PYTHONPATH={all_folders} PATH={folder}:$PATH; "
             # Which need not be called python, as Debian's is not.

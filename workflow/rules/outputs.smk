@@ -175,5 +175,5 @@ rule changed_verdicts:
 rule ledger:
     """The verdicts of all papers, and which of them have changed."""
     input:
-        f"{RESULTS}/claims.csv",
+        multiext(f"{RESULTS}/claims", ".csv", ".md", ".json"),
         f"{RESULTS}/changed_verdicts.txt" if plan.expected else [],

@@ -27,9 +27,21 @@ def orphans(results: Path, studies: Iterable[Study]) -> list[Path]:
     results_there = {path.parent for path in results.glob("*/*/runs.yaml")}
     results_there = {path for path in results_there if path.name not in FOLDERS}
     results_there |= {*results.glob("*/figures/*.yaml"), *results.glob("*/tables/*.yaml")}
+    results_there = {path for path in results_there if _is_ours(path)}
     left = [f for f in results_there - asked if f.relative_to(results).parts[0] not in RESERVED]
-    entries = (path.parent.glob(f"{path.stem}.*") for path in left if path.suffix)
+    beside = ("pdf", "svg", "png", "csv", "md", "tex", "json", "yaml", "caption.md")
+    entries = (
+        (file for end in beside if (file := path.with_suffix(f".{end}")).exists())
+        for path in left
+        if path.suffix
+    )
     return sorted([*(path for path in left if not path.suffix), *chain(*entries)])
+
+
+def _is_ours(path: Path) -> bool:
+    """Return whether a folder of an experiment, or a figure's or table's .yaml, is Concord's."""
+    stated = path if path.suffix else path / "runs.yaml"
+    return stated.read_bytes().startswith(b'{"study": ')
 
 
 def load_studies(

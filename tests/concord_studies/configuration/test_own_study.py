@@ -58,16 +58,19 @@ def test_orphans_are_experiments_that_no_study_has(tmp_path):
     init(tmp_path / "my-study")
     config = {"scale": "paper", "seed": 1, "smoke": {"chains": 8, "iterations": 12}}
     paper = Study(tmp_path / "my-study" / "config" / "papers" / "mystudy", config)
-    results = tmp_path / "results"
+    results, stated = tmp_path / "results", '{"study": "config/papers/mystudy",\n'
     for folder in ("mystudy/networks", "mystudy/other", "gone/a", "smoke/mystudy"):
         (results / folder).mkdir(parents=True)
-        (results / folder / "runs.yaml").touch()
+        (results / folder / "runs.yaml").write_text(stated)
     (results / "mystudy" / "figures").mkdir(parents=True)
     figures = paper.outputs("figures")
     figures["runs"] = next(iter(figures.values()))  # its statement is called as an experiment's
     for name in (*figures, "old"):
         for suffix in ("yaml", "caption.md"):
-            (results / "mystudy" / "figures" / f"{name}.{suffix}").touch()
+            (results / "mystudy" / "figures" / f"{name}.{suffix}").write_text(stated)
+    # What a user's own rule makes there is the user's.
+    (results / "mystudy" / "figures" / "own.yaml").write_text("colors: [red]\n")
+    (results / "mystudy" / "figures" / "old.xlsx").touch()
     found = [str(path.relative_to(results)) for path in orphans(results, [paper])]
     assert found == [
         *("gone/a", "mystudy/figures/old.caption.md", "mystudy/figures/old.yaml", "mystudy/other")
