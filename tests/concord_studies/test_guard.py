@@ -170,10 +170,10 @@ def test_a_table_of_ones_own_that_was_changed_while_the_job_waited_is_refused(ca
 
 @pytest.mark.parametrize("began", ["0", "1,5", f"{2**40}", ""])
 def test_code_that_was_changed_since_the_shell_began_is_refused(began, monkeypatch):
-    """It may have been put back after it was imported; where no time is known it is not compared."""
+    """It may have been put back after it was imported. Without a time nothing is compared."""
     monkeypatch.setenv("CONCORD_STARTED", began)
     if began in ("0", "1,5"):
-        with pytest.raises(ConcordError, match="it was changed while .* was made; type the same"):
+        with pytest.raises(ConcordError, match=r"it was changed while .* was made; type the same"):
             guard(plan())
     else:
         guard(plan()).check_again()
