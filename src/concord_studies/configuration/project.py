@@ -2,7 +2,6 @@
 
 import gc
 from collections.abc import Iterable, Mapping
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +29,9 @@ def orphans(results: Path, studies: Iterable[Study]) -> list[Path]:
     results_there = {path for path in results_there if _is_ours(path)}
     left = [f for f in results_there - asked if f.relative_to(results).parts[0] not in RESERVED]
     beside = ("pdf", "svg", "png", "csv", "md", "tex", "json", "yaml", "caption.md")
-    entries = (
-        (file for end in beside if (file := path.with_suffix(f".{end}")).exists())
-        for path in left
-        if path.suffix
-    )
-    return sorted([*(path for path in left if not path.suffix), *chain(*entries)])
+    entries = [path.with_suffix(f".{end}") for path in left if path.suffix for end in beside]
+    folders = [path for path in left if not path.suffix]
+    return sorted([*folders, *(path for path in entries if path.exists())])
 
 
 def _is_ours(path: Path) -> bool:
