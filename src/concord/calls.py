@@ -37,6 +37,7 @@ def sample(
     labels: tuple[str, str, str, str] | None = None,
     progress: bool | None = None,
     memory: float | None = None,
+    compiled: bool = True,
     **options: Any,
 ) -> Trace:
     r"""Run a sampler on independent chains of a network of agents, and return their trace.
@@ -126,8 +127,9 @@ def sample(
         labels=Labels(run=run.sampler.kind) if labels is None else Labels(*labels),
         progress=progress,
         keep=True,
+        compiled=compiled,
     )
-    trace.attributes = {
+    trace.attributes |= {
         "concord": __version__,
         "sampler": run.sampler.kind,
         "options": json.dumps({k: v for k, v in run.sampler.plain().items() if k != "kind"}),

@@ -70,11 +70,14 @@ class StepMaps(NamedTuple):
 
     choices: the map of each outcome of its random choices. update: that of the first outcome.
     loss_effect: effect of losses; None where every vector arrives.
+    kicks: what the normal numbers of each draw add to the state, (S, numbers), in the order of the
+    draws; of the first outcome.
     """
 
     choices: Choices
     update: Affine
     loss_effect: LossEffect | None
+    kicks: list[np.ndarray]
 
 
 class _Reading(NamedTuple):
@@ -459,15 +462,17 @@ class StepReader:
         noise = kicks @ kicks.swapaxes(1, 2)
         choices = Choices(probability, lead, offsets[:, :size], noise, gain)
         update = Affine(lead[0], offsets[0, :size], noise[0], None if gain is None else gain[0])
+        counts = [part.shape[1] for part in probe.inputs.get("normals", [])]
+        draws = np.split(kicks[0], np.cumsum(counts, dtype=int), axis=1)[:-1]
         if self.network.is_lossless:
-            return StepMaps(choices, update, None)
+            return StepMaps(choices, update, None, draws)
         if len(probability) > 1:
             raise UnreadableStep(LOST + "it draws more than noise")
         if differences[0, size:].any():
             raise UnreadableStep(LOST + "what it sends depends on what it hears in the same step")
         sent = state[0, size:], offsets[0, size:]
         loss_effect = LossEffect(differences[0, :size], *sent, normals[0], memory[0], errors[0])
-        return StepMaps(choices, update, loss_effect)
+        return StepMaps(choices, update, loss_effect, draws)
 
 
 def _are_arrays_equal(some: dict[str, np.ndarray], others: dict[str, np.ndarray]) -> bool:
