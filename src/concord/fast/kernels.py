@@ -103,23 +103,29 @@ def differentiate_mixture(x, points, totals, model, sums, out):  # type: ignore[
 
 
 @compile_lazily
-def take_affine_steps(old, new, places, draws, rng, rows, values, mixture, inside, most, steps):  # type: ignore[no-untyped-def]
+def take_affine_steps(old, new, places, draws, rng, rows, powers, mixture, inside, most):  # type: ignore[no-untyped-def]
     """Take steps s' = M (s, g, w, 1); return how many were taken.
 
     old, new: vectors (s, g, w, 1), (entries, chains), which steps read and write in turns; old has
     the first state.
     places: where in them the positions x end, with which s begins, the state s, and gradients g.
     draws: how many numbers of a chain each call of the generator rng draws.
-    rows: start of each row among M's nonzero entries, and their columns. values: the entries, (1,
-    entries) or (steps, entries).
+    rows: start of each row among M's nonzero entries, their columns, and the coefficients of powers
+    by which they come out, (powers, entries). powers: those of each step, (steps, powers).
     mixture: tables of the tied mixture's potentials by agents, points, (agents, n, chains), and
     totals, (agents, 2, chains), and their model; None where there is no g.
-    inside: which chains are within the finite range, whose end is ``most``.
-    steps: how many to take. They end with the first in which a chain leaves that range.
+    inside: which chains are within the finite range, whose end is ``most``. The first step in which
+    one leaves it is the last.
     """
-    (starts, columns), (positions, size, end) = rows, places
-    chains = len(inside)
-    for step in range(steps):
+    (starts, columns, coefficients), (positions, size, end) = rows, places
+    chains, entries = len(inside), np.empty(len(columns))
+    for step in range(len(powers)):
+        escaped = False
+        for e in range(len(entries)):
+            entries[e] = powers[step, 0] * coefficients[0, e]
+        for p in range(1, len(coefficients)):
+            for e in range(len(entries)):
+                entries[e] += powers[step, p] * coefficients[p, e]
         if mixture is not None:
             points, totals, model = mixture
             sums = np.empty((5, chains))
@@ -132,7 +138,6 @@ def take_affine_steps(old, new, places, draws, rng, rows, values, mixture, insid
                 for j in range(first, first + count):
                     old[j, c] = rng.standard_normal()
             first += count
-        entries, escaped = values[step % len(values)], False
         for i in range(size):
             row = new[i]
             for c in range(chains):
@@ -147,11 +152,11 @@ def take_affine_steps(old, new, places, draws, rng, rows, values, mixture, insid
         if escaped:
             return step + 1
         old, new = new, old
-    return steps
+    return len(powers)
 
 
 @compile_lazily
-def take_gossip_ticks(x, drawn, amounts, trigger, counts, potentials, dims, inside, most):  # type: ignore[no-untyped-def]
+def take_gossip_ticks(x, drawn, amounts, trigger, counts, quadratic, mixture, dims, inside, most):  # type: ignore[no-untyped-def]
     """Take ticks of gossip ULA, which change x, (chains, agents, dim); return how many.
 
     drawn: pairs, (ticks, chains, 2), and normal numbers, (ticks, chains, 2, dim).
@@ -160,10 +165,9 @@ def take_gossip_ticks(x, drawn, amounts, trigger, counts, potentials, dims, insi
     trigger: communicated positions, counts of activations, and the threshold by count; without a
     trigger arrays without entries.
     counts: (2, chains, agents), to which activations and communications are added.
-    potentials: tables of quadratic ones, as of ``differentiate_quadratic``, and of the mixture, as
-    of ``take_affine_steps``, of which one is None. dims: of length dim. inside, most: as there.
+    quadratic: tables of the potentials, as of ``differentiate_quadratic``, or None. mixture: as of
+    ``take_affine_steps``, or None. dims: of length dim. inside, most: as there.
     """
-    quadratic, mixture = potentials
     pairs, normals = drawn
     gains, alpha, sd, beta = amounts
     communicated, times, levels = trigger

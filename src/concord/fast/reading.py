@@ -16,7 +16,8 @@ from concord.sampling.schedules import Schedule
 # nodes of Chebyshev's polynomials on (0, 1), by which a polynomial of degree four is well known.
 NODES = np.cos(np.pi * np.arange(1, 10, 2) / 20) ** 2
 BETWEEN = np.array([0.7, 0.4])  # values at which the polynomials are tested
-ROUNDING = 1e-11  # of the entries of a row, relative to the largest
+# Of an entry, relative to itself, and to the largest of its row, or to its largest coefficient.
+ROUNDING, LEAST = 1e-11, 1e-13
 
 
 class UnsteadyStep(Exception):
@@ -26,9 +27,10 @@ class UnsteadyStep(Exception):
 class ReadStep:
     """A sampler's step as matrices (A_k, B_k, c_k), (S, S + T + 1), of which zeros are left out.
 
-    begin: the first iteration of which this is the step. size: S. draws: how many numbers of a
-    chain each call of the generator draws, T together.
-    starts, columns: start of each row among the nonzero entries, and the entries' columns.
+    begin: the first iteration of which this is the step. size: S. entries: how many there are.
+    draws: how many numbers of a chain each call of the generator draws, T together.
+    rows: start of each row among the entries, their columns, and the coefficients of powers by
+    which they come out, (powers, entries).
 
     problem: a quadratic one; None: gradients are given as the first draw. last: the last iteration.
     shape: (agents, dim). Raises ``UnsteadyStep``, ``NoLaw``, or whatever a step does, where it is
@@ -54,35 +56,21 @@ class ReadStep:
         for number in range(count):
             roots[1 + 4 * number : 5 + 4 * number, number] = NODES[1:]
         readings = np.array([self._read_at(values) for values in roots**2])
-        rows, self.columns = np.nonzero((readings != 0).any(axis=0))
-        self.size = readings.shape[1]
-        self.starts = np.searchsorted(rows, np.arange(self.size + 1))
-        self._coefficients = np.linalg.solve(_powers(roots), readings[:, rows, self.columns])
+        rows, columns = np.nonzero((readings != 0).any(axis=0))
+        self.size, self.entries = readings.shape[1], len(columns)
+        starts = np.searchsorted(rows, np.arange(self.size + 1))
+        self.rows = starts, columns, _fit(_raise(roots), readings[:, rows, columns])
         if not count:
             return
         values = np.resize(BETWEEN, count)
-        self._test(values, self._read_at(values))
+        self._test(_raise(values[None] ** 0.5), self._read_at(values))
         for k in (self.begin + 1, last):  # the step asks for schedules' values at k alone
-            self._test(self._values(np.array([k]))[0], self._read(sampler, k))
+            self._test(self.powers(np.array([k])), self._read(sampler, k))
 
-    @property
-    def is_constant(self) -> bool:
-        """Whether the matrices are the same in all iterations."""
-        return not self._names
-
-    def at(self, iterations: np.ndarray) -> np.ndarray:
-        """Return the entries of the matrices of iterations, (steps, entries), or (1, entries)."""
-        entries: np.ndarray = self._entries(self._values(iterations))
-        return entries[:1] if self.is_constant else entries
-
-    def _values(self, iterations: np.ndarray) -> np.ndarray:
-        """Return the schedules' values relative to the first, (steps, schedules)."""
-        values = [schedule(iterations) for schedule in self._schedules]
-        return np.reshape(values, (len(values), len(iterations))).T / self._first
-
-    def _entries(self, values: np.ndarray) -> Any:
-        """Return the entries at values of the schedules, (steps, entries)."""
-        return _powers(np.sqrt(values)) @ self._coefficients
+    def powers(self, iterations: np.ndarray) -> np.ndarray:
+        """Return the powers of which the entries consist in iterations, (steps, powers)."""
+        values = np.reshape([s(iterations) for s in self._schedules], (-1, len(iterations))).T
+        return _raise(np.sqrt(values / self._first))
 
     def _read_at(self, values: np.ndarray) -> np.ndarray:
         """Read the step with schedules that have constant values, relative to the first."""
@@ -106,17 +94,36 @@ class ReadStep:
         self.draws = np.array([kick.shape[1] for kick in maps.kicks], dtype=np.int64)
         return np.hstack([maps.update.matrix, *maps.kicks, maps.update.offset[:, None]])
 
-    def _test(self, values: np.ndarray, reading: np.ndarray) -> None:
-        """Raise ``UnsteadyStep`` unless matrices at values of the schedules are those read."""
-        expected = np.zeros_like(reading)
-        rows = np.repeat(np.arange(len(reading)), np.diff(self.starts))
-        expected[rows, self.columns] = self._entries(values[None])[0]
-        sizes = np.abs(reading).max(axis=1, keepdims=True)
-        if not (np.abs(expected - reading) <= ROUNDING * sizes).all():
+    def _test(self, powers: np.ndarray, reading: np.ndarray) -> None:
+        """Raise ``UnsteadyStep`` unless the matrices of powers, (1, powers), are those read."""
+        starts, columns, coefficients = self.rows
+        difference = reading.copy()
+        difference[np.repeat(np.arange(self.size), np.diff(starts)), columns] -= (
+            powers[0] @ coefficients
+        )
+        largest = np.abs(reading[:, :-1]).max(axis=1, keepdims=True)
+        if not (np.abs(difference) <= ROUNDING * np.abs(reading) + LEAST * largest).all():
             raise UnsteadyStep
 
 
-def _powers(roots: np.ndarray) -> np.ndarray:
+def _fit(powers: np.ndarray, entries: np.ndarray) -> np.ndarray:
+    """Return the coefficients of powers, (powers, entries), by which entries come out.
+
+    powers: (readings, powers), square. Powers that an entry does not need have the coefficient
+    zero, so that rounding is not amplified. entries: (readings, entries).
+    """
+    coefficients: np.ndarray = np.linalg.solve(powers, entries)
+    sizes = np.abs(coefficients)
+    needed = sizes > LEAST * sizes.max(axis=0)
+    for some in np.unique(needed, axis=1).T:
+        alike = (needed == some[:, None]).all(axis=0)
+        fitted = np.linalg.lstsq(powers[:, some], entries[:, alike], rcond=None)[0]
+        coefficients[:, alike] = 0.0
+        coefficients[np.ix_(some, alike)] = fitted
+    return coefficients
+
+
+def _raise(roots: np.ndarray) -> np.ndarray:
     """Return one and the powers one to four of each column of roots, (steps, schedules)."""
     powers = roots[:, :, None] ** np.arange(1, len(NODES))
     return np.hstack([np.ones((len(roots), 1)), powers.reshape(len(roots), -1)])

@@ -17,8 +17,7 @@ from concord.problem import CountedProblem, Quadratic
 from concord.random import draw_ticks
 from concord.values import FINITE_RANGE
 
-# Steps that a call takes at most, and entries of their matrices together.
-MOST, ENTRIES = 1000, 1 << 18
+MOST = 1000  # steps of a call
 # Numbers of all agents' positions up to which a step is read, which then takes a second at most,
 # and of one agent's up to which loops of gossip are compiled by size.
 READABLE, UNROLLED = 1024, 8
@@ -165,7 +164,7 @@ class _Affine:
     def _pays(self, steps: int, x: np.ndarray) -> bool:
         """Return whether a call of so many steps takes less time than plain ones, by prediction."""
         chains, step = len(x), self._step
-        of_entries = len(step.columns) * (ENTRY + ENTRY_OF_CHAIN * chains)
+        of_entries = step.entries * (ENTRY + ENTRY_OF_CHAIN * chains)
         compiled = NORMAL * step.draws.sum() * chains + of_entries
         plain = PLAIN + PLAIN_POSITION * x.size + PLAIN_STATE * step.size * chains
         return bool(CALL + steps * compiled < steps * plain)
@@ -173,16 +172,13 @@ class _Affine:
     def _move(self, state: Any, k: int, most: int, rng: Any) -> tuple[Any, int]:
         """Take at most ``most`` steps from iteration k on; return the state and their number."""
         step, chains = self._step, len(state.x)
-        if not step.is_constant:
-            most = min(most, max(1, ENTRIES // len(step.columns)))
         s = [getattr(state, name).reshape(chains, -1) for name in self._blocks]
         old = np.ones((step.size + step.draws.sum() + 1, chains))
         old[: step.size] = np.concatenate(s, axis=1).T
         new = old.copy()
         count = kernels.take_affine_steps(
-            *(old, new, self._places, self._draws, rng, (step.starts, step.columns)),
-            *(step.at(np.arange(k, k + most)), self._mixture, is_inside(state.x)),
-            *(FINITE_RANGE, most),
+            *(old, new, self._places, self._draws, rng, step.rows),
+            *(step.powers(np.arange(k, k + most)), self._mixture, is_inside(state.x), FINITE_RANGE),
         )
         s = np.split((new if count % 2 else old)[: step.size].T, len(self._blocks), axis=1)
         parts = (np.ascontiguousarray(part).reshape(state.x.shape) for part in s)
@@ -271,7 +267,7 @@ class _Gossip:
         counts = active, triggers = np.zeros((2, *x.shape[:2]), dtype=np.int64)
         count = kernels.take_gossip_ticks(
             *(x, (state.pairs[ticks], state.normals[ticks]), amounts, (sent, times, self._levels)),
-            *(counts, self._tables, _dims(dim), is_inside(x), FINITE_RANGE),
+            *(counts, *self._tables, _dims(dim), is_inside(x), FINITE_RANGE),
         )
         if sampler.communication == "always":
             network.meter.add_sent(active, active, dim * 8)
