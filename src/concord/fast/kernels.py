@@ -103,15 +103,16 @@ def differentiate_mixture(x, points, totals, model, sums, out):  # type: ignore[
 
 
 @compile_lazily
-def take_affine_steps(old, new, places, draws, rng, rows, powers, mixture, inside, most):  # type: ignore[no-untyped-def]
+def take_affine_steps(old, new, places, draws, rng, phase, rows, powers, mixture, inside, most):  # type: ignore[no-untyped-def]
     """Take steps s' = M (s, g, w, 1); return how many were taken.
 
     old, new: vectors (s, g, w, 1), (entries, chains), which steps read and write in turns; old has
     the first state.
     places: where in them the positions x end, with which s begins, the state s, and gradients g.
     draws: how many numbers of a chain each call of the generator rng draws.
-    rows: start of each row among M's nonzero entries, their columns, and the coefficients of powers
-    by which they come out, (powers, entries). powers: those of each step, (steps, powers).
+    phase: the first step's place in a period. rows: start of each row among M's nonzero entries,
+    their columns, and the coefficients of powers by which they come out, (period, powers, entries).
+    powers: those of each step, (steps, powers).
     mixture: tables of the tied mixture's potentials by agents, points, (agents, n, chains), and
     totals, (agents, 2, chains), and their model; None where there is no g.
     inside: which chains are within the finite range, whose end is ``most``. The first step in which
@@ -120,12 +121,12 @@ def take_affine_steps(old, new, places, draws, rng, rows, powers, mixture, insid
     (starts, columns, coefficients), (positions, size, end) = rows, places
     chains, entries = len(inside), np.empty(len(columns))
     for step in range(len(powers)):
-        escaped = False
+        parts, escaped = coefficients[(phase + step) % len(coefficients)], False
         for e in range(len(entries)):
-            entries[e] = powers[step, 0] * coefficients[0, e]
-        for p in range(1, len(coefficients)):
+            entries[e] = powers[step, 0] * parts[0, e]
+        for p in range(1, len(parts)):
             for e in range(len(entries)):
-                entries[e] += powers[step, p] * coefficients[p, e]
+                entries[e] += powers[step, p] * parts[p, e]
         if mixture is not None:
             points, totals, model = mixture
             sums = np.empty((5, chains))

@@ -15,6 +15,7 @@ from concord.sampling.schedules import Schedule
 # Square roots of schedules' values, relative to the first value, at which steps are read: the
 # nodes of Chebyshev's polynomials on (0, 1), by which a polynomial of degree four is well known.
 NODES = np.cos(np.pi * np.arange(1, 10, 2) / 20) ** 2
+LONGEST = 32  # steps of a period
 BETWEEN = np.array([0.7, 0.4])  # values at which the polynomials are tested
 # Of an entry, relative to itself, and to the largest of its row, or to its largest coefficient.
 ROUNDING, LEAST = 1e-11, 1e-13
@@ -27,10 +28,11 @@ class UnsteadyStep(Exception):
 class ReadStep:
     """A sampler's step as matrices (A_k, B_k, c_k), (S, S + T + 1), of which zeros are left out.
 
-    begin: the first iteration of which this is the step. size: S. entries: how many there are.
-    draws: how many numbers of a chain each call of the generator draws, T together.
+    begin, period: the iteration from which on steps repeat, but for schedules, and after how many.
+    size: S. entries: how many there are. draws: how many numbers of a chain each call of the
+    generator draws, T together.
     rows: start of each row among the entries, their columns, and the coefficients of powers by
-    which they come out, (powers, entries).
+    which they come out in each step of a period, (period, powers, entries).
 
     problem: a quadratic one; None: gradients are given as the first draw. last: the last iteration.
     shape: (agents, dim). Raises ``UnsteadyStep``, ``NoLaw``, or whatever a step does, where it is
@@ -44,63 +46,74 @@ class ReadStep:
         self._gives = problem is None
         flat = np.zeros((*shape, shape[1])), np.zeros(shape)
         self._problem = QuadraticProblem(*flat) if self._gives else problem
-        self._names = [
-            option.name
+        self._schedules = {
+            option.name: value
             for option in fields(sampler)
             if isinstance(value := getattr(sampler, option.name), Schedule) and not value.constant
-        ]
-        self._schedules = [getattr(sampler, name) for name in self._names]
-        self._first = np.array([schedule.initial for schedule in self._schedules])
-        count = len(self._names)
-        roots = np.full((1 + (len(NODES) - 1) * count, count), NODES[0])
+        }
+        self._first = np.array([schedule.initial for schedule in self._schedules.values()])
+        count, others = len(self._schedules), len(NODES) - 1
+        roots = np.full((1 + others * count, count), NODES[0])
         for number in range(count):
-            roots[1 + 4 * number : 5 + 4 * number, number] = NODES[1:]
-        readings = np.array([self._read_at(values) for values in roots**2])
-        rows, columns = np.nonzero((readings != 0).any(axis=0))
-        self.size, self.entries = readings.shape[1], len(columns)
+            roots[1 + others * number :, number][:others] = NODES[1:]
+        readings = np.array([self._read_period(values) for values in roots**2])
+        rows, columns = np.nonzero((readings != 0).any(axis=(0, 1)))
+        self.size, self.entries = readings.shape[2], len(columns)
         starts = np.searchsorted(rows, np.arange(self.size + 1))
-        self.rows = starts, columns, _fit(_raise(roots), readings[:, rows, columns])
+        phases = readings[:, :, rows, columns].swapaxes(0, 1)
+        fitted = np.array([_fit(_raise(roots), entries) for entries in phases])
+        self.rows = starts, columns, fitted
         if not count:
             return
         values = np.resize(BETWEEN, count)
-        self._test(_raise(values[None] ** 0.5), self._read_at(values))
+        for phase, reading in enumerate(self._read_period(values)):
+            self._test(_raise(values[None] ** 0.5), phase, reading)
+        reader = self._make_reader(sampler)
         for k in (self.begin + 1, last):  # the step asks for schedules' values at k alone
-            self._test(self.powers(np.array([k])), self._read(sampler, k))
+            self._test(self.powers(np.array([k])), k - self.begin, self._read(reader, k))
 
     def powers(self, iterations: np.ndarray) -> np.ndarray:
         """Return the powers of which the entries consist in iterations, (steps, powers)."""
-        values = np.reshape([s(iterations) for s in self._schedules], (-1, len(iterations))).T
-        return _raise(np.sqrt(values / self._first))
+        values = [schedule(iterations) for schedule in self._schedules.values()]
+        return _raise(np.sqrt(np.reshape(values, (-1, len(iterations))).T / self._first))
 
-    def _read_at(self, values: np.ndarray) -> np.ndarray:
-        """Read the step with schedules that have constant values, relative to the first."""
-        constant = zip(self._names, values * self._first, strict=True)
-        return self._read(replace(self._sampler, **{n: Schedule(v) for n, v in constant}))
-
-    def _read(self, sampler: Any, k: int | None = None) -> np.ndarray:
-        """Read the step of iteration k as matrices (A, B, c), (S, S + T + 1).
-
-        None: of any iteration. ``UnsteadyStep`` where they differ, or the step makes choices.
-        """
+    def _make_reader(self, sampler: Any) -> StepReader:
+        """Return the reader of a sampler's steps."""
         one = _WithGivenGradients(sampler) if self._gives else sampler
-        reader = StepReader(one, self._problem, self._network)
-        if k is None:
-            if reader.cycle is None or reader.cycle[1] > 1:
-                raise UnsteadyStep
-            k = self.begin = reader.cycle[0]
+        return StepReader(one, self._problem, self._network)
+
+    def _read_period(self, values: np.ndarray) -> np.ndarray:
+        """Read the steps of a period, (period, S, S + T + 1), with constant schedules.
+
+        values: those of the schedules, relative to the first. ``UnsteadyStep`` if steps do not
+        repeat soon.
+        """
+        constant = zip(self._schedules, values * self._first, strict=True)
+        reader = self._make_reader(
+            replace(self._sampler, **{name: Schedule(value) for name, value in constant})
+        )
+        if reader.cycle is None or reader.cycle[1] > LONGEST:
+            raise UnsteadyStep
+        self.begin, self.period = reader.cycle
+        return np.array([self._read(reader, self.begin + phase) for phase in range(self.period)])
+
+    def _read(self, reader: StepReader, k: int) -> np.ndarray:
+        """Read the step of iteration k, (S, S + T + 1). ``UnsteadyStep`` if it makes choices."""
         maps = reader.read_step(k)
         if len(maps.choices.probability) > 1:
             raise UnsteadyStep
         self.draws = np.array([kick.shape[1] for kick in maps.kicks], dtype=np.int64)
         return np.hstack([maps.update.matrix, *maps.kicks, maps.update.offset[:, None]])
 
-    def _test(self, powers: np.ndarray, reading: np.ndarray) -> None:
-        """Raise ``UnsteadyStep`` unless the matrices of powers, (1, powers), are those read."""
+    def _test(self, powers: np.ndarray, steps: int, reading: np.ndarray) -> None:
+        """Raise ``UnsteadyStep`` unless the matrices of powers, (1, powers), are those read.
+
+        steps: how many there are before it, modulo the period.
+        """
         starts, columns, coefficients = self.rows
         difference = reading.copy()
-        difference[np.repeat(np.arange(self.size), np.diff(starts)), columns] -= (
-            powers[0] @ coefficients
-        )
+        places = np.repeat(np.arange(self.size), np.diff(starts)), columns
+        difference[places] -= powers[0] @ coefficients[steps % self.period]
         largest = np.abs(reading[:, :-1]).max(axis=1, keepdims=True)
         if not (np.abs(difference) <= ROUNDING * np.abs(reading) + LEAST * largest).all():
             raise UnsteadyStep

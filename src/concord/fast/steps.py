@@ -118,7 +118,7 @@ class _Affine:
         if mixture is not None:  # the gradients were read as the first draw
             self._draws, self._places[2] = step.draws[1:], step.size + step.draws[0]
         self._before: Any = None  # a plain step: its state, generator and counts
-        self._counts: Any = None  # of every step
+        self._counts: list[Any] = []  # of the steps of a period
         self._is_read = step.size == len(self._blocks) * state.x[0].size
 
     def __call__(
@@ -128,32 +128,35 @@ class _Affine:
 
         None are taken if these are few, and before a plain step was taken and is the same.
         """
+        counts = _counts(problem, network)
+        if self._before is not None:
+            self._is_read, self._before = self._compare(state, rng, counts), None
         if not self._is_read or k < self._step.begin:
             return state, 0
-        if self._counts is None:
-            counts = _counts(problem, network)
-            if self._before is None:
-                self._before = state, k, deepcopy(rng), counts
-                return state, 0
-            self._is_read = self._compare(state, rng, counts)
-        if not (self._is_read and self._pays(most, state.x)):
+        if len(self._counts) < self._step.period:
+            self._before = state, k, deepcopy(rng), counts
+            return state, 0
+        if not self._pays(most, state.x):
             return state, 0
         after, count = self._move(state, k, most, rng)
-        unicasts, broadcasts, size, gradients = self._counts
+        phases = (k - self._step.begin + np.arange(count)) % self._step.period
+        times = np.bincount(phases, minlength=self._step.period)
+        sums = [times @ np.array(each) for each in zip(*self._counts, strict=True)]
+        unicasts, broadcasts, size, gradients = sums
         each: Any = size / np.maximum(unicasts, 1)  # bytes of a vector
-        network.meter.add_sent(count * unicasts, count * broadcasts, each)
-        problem.pay(count * gradients)
+        network.meter.add_sent(unicasts, broadcasts, each)
+        problem.pay(gradients)
         problem.close_count(None)
         return after, count
 
     def _compare(self, state: Any, rng: Any, counts: list[np.ndarray]) -> bool:
         """Return whether a compiled step from the plain one's state leads where that has led.
 
-        state, rng, counts: after the plain step. What that has counted becomes that of every step.
+        state, rng, counts: after the plain step. What it has counted is stored.
         """
         before, k, other, past = self._before
         after, _ = self._move(before, k, 1, other)
-        self._counts = [new - old for new, old in zip(counts, past, strict=True)]
+        self._counts.append([new - old for new, old in zip(counts, past, strict=True)])
         size = max(np.abs(getattr(state, name)).max(initial=0.0) for name in self._blocks)
         return (
             all(np.allclose(*parts, rtol=0, atol=ROUNDING * size) for parts in zip(after, state))
@@ -177,7 +180,7 @@ class _Affine:
         old[: step.size] = np.concatenate(s, axis=1).T
         new = old.copy()
         count = kernels.take_affine_steps(
-            *(old, new, self._places, self._draws, rng, step.rows),
+            *(old, new, self._places, self._draws, rng, k - step.begin, step.rows),
             *(step.powers(np.arange(k, k + most)), self._mixture, is_inside(state.x), FINITE_RANGE),
         )
         s = np.split((new if count % 2 else old)[: step.size].T, len(self._blocks), axis=1)
