@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from concord.values import FINITE_RANGE
+
 LOG2_E = 1.4426950408889634
 ROUND = 1.5 * 2.0**52 + 1023  # numbers near it are integers
 LARGEST = 1000.0  # beyond it 1 + 2^y is 2^y, or one
@@ -103,7 +105,7 @@ def differentiate_mixture(x, points, totals, model, sums, out):  # type: ignore[
 
 
 @compile_lazily
-def take_affine_steps(old, new, places, draws, rng, phase, rows, powers, mixture, inside, most):  # type: ignore[no-untyped-def]
+def take_affine_steps(old, new, places, draws, rng, phase, rows, powers, mixture, inside):  # type: ignore[no-untyped-def]
     """Take steps s' = M (s, g, w, 1); return how many were taken.
 
     old, new: vectors (s, g, w, 1), (entries, chains), which steps read and write in turns; old has
@@ -115,8 +117,8 @@ def take_affine_steps(old, new, places, draws, rng, phase, rows, powers, mixture
     powers: those of each step, (steps, powers).
     mixture: tables of the tied mixture's potentials by agents, points, (agents, n, chains), and
     totals, (agents, 2, chains), and their model; None where there is no g.
-    inside: which chains are within the finite range, whose end is ``most``. The first step in which
-    one leaves it is the last.
+    inside: which chains are within the finite range. The first step in which one leaves it is the
+    last.
     """
     (starts, columns, coefficients), (positions, size, end) = rows, places
     chains, entries = len(inside), np.empty(len(columns))
@@ -149,7 +151,7 @@ def take_affine_steps(old, new, places, draws, rng, phase, rows, powers, mixture
                     row[c] += entry * column[c]
             if i < positions:
                 for c in range(chains):
-                    escaped |= inside[c] & (not abs(row[c]) < most)
+                    escaped |= inside[c] & (not abs(row[c]) < FINITE_RANGE)
         if escaped:
             return step + 1
         old, new = new, old
@@ -157,7 +159,7 @@ def take_affine_steps(old, new, places, draws, rng, phase, rows, powers, mixture
 
 
 @compile_lazily
-def take_gossip_ticks(x, drawn, amounts, trigger, counts, quadratic, mixture, dims, inside, most):  # type: ignore[no-untyped-def]
+def take_gossip_ticks(x, drawn, amounts, trigger, counts, quadratic, mixture, dims, inside):  # type: ignore[no-untyped-def]
     """Take ticks of gossip ULA, which change x, (chains, agents, dim); return how many.
 
     drawn: pairs, (ticks, chains, 2), and normal numbers, (ticks, chains, 2, dim).
@@ -167,7 +169,7 @@ def take_gossip_ticks(x, drawn, amounts, trigger, counts, quadratic, mixture, di
     trigger arrays without entries.
     counts: (2, chains, agents), to which activations and communications are added.
     quadratic: tables of the potentials, as of ``differentiate_quadratic``, or None. mixture: as of
-    ``take_affine_steps``, or None. dims: of length dim. inside, most: as there.
+    ``take_affine_steps``, or None. dims: of length dim. inside: as there.
     """
     pairs, normals = drawn
     gains, alpha, sd, beta = amounts
@@ -214,7 +216,7 @@ def take_gossip_ticks(x, drawn, amounts, trigger, counts, quadratic, mixture, di
                     moved -= beta[tick] * (hats[m, k] - hats[m ^ 1, k])
                 moved -= alpha[tick] * gains[i] * g[m, k]
                 x[c, i, k] = moved + sd[tick] * normals[tick, c, m % 2, k]
-                escaped |= inside[c] and not abs(x[c, i, k]) < most
+                escaped |= inside[c] and not abs(x[c, i, k]) < FINITE_RANGE
         if escaped:
             return tick + 1
     return len(pairs)

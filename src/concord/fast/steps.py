@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from copy import deepcopy
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -101,7 +102,9 @@ class CompiledSteps:
             self._problem, self._step = problem, None
             with suppress(Exception):  # whatever a step does that cannot be read
                 read_on = problem if mixture is None else None
-                self._step = ReadStep(self._sampler, read_on, network, self._last, state.x[0].shape)
+                self._step = ReadStep(
+                    self._sampler, read_on, network, state.x[0].shape, self._last
+                )
         return self._step and _Affine(self._step, state, mixture)
 
 
@@ -112,54 +115,51 @@ class _Affine:
     """
 
     def __init__(self, step: ReadStep, state: Any, mixture: Any) -> None:
-        self._step, self._mixture, self._draws = step, mixture, step.draws
+        self._step, self._mixture = step, mixture
         self._blocks = [n for n, part in state._asdict().items() if part.shape == state.x.shape]
-        self._places = np.array([state.x[0].size, step.size, step.size])
-        if mixture is not None:  # the gradients were read as the first draw
-            self._draws, self._places[2] = step.draws[1:], step.size + step.draws[0]
+        self._is_read = step.size == len(self._blocks) * state.x[0].size
         self._before: Any = None  # a plain step: its state, generator and counts
         self._counts: list[Any] = []  # of the steps of a period
-        self._is_read = step.size == len(self._blocks) * state.x[0].size
 
     def __call__(
         self, state: Any, k: int, most: int, problem: CountedProblem, network: Network, rng: Any
     ) -> tuple[Any, int]:
         """Take at most ``most`` steps from iteration k on; return the state and their number.
 
-        None are taken if these are few, and before a plain step was taken and is the same.
+        None are taken where these are few, and before each of a period was taken plainly and is the
+        same.
         """
-        counts = _counts(problem, network)
+        begin, period = self._step.begin, self._step.period
         if self._before is not None:
-            self._is_read, self._before = self._compare(state, rng, counts), None
-        if not self._is_read or k < self._step.begin:
+            self._is_read = self._compare(state, _count(problem, network), rng)
+        if not self._is_read or k < begin:
             return state, 0
-        if len(self._counts) < self._step.period:
-            self._before = state, k, deepcopy(rng), counts
+        if len(self._counts) < period:
+            self._before = state, k, deepcopy(rng), _count(problem, network)
             return state, 0
         if not self._pays(most, state.x):
             return state, 0
         after, count = self._move(state, k, most, rng)
-        phases = (k - self._step.begin + np.arange(count)) % self._step.period
-        times = np.bincount(phases, minlength=self._step.period)
-        sums = [times @ np.array(each) for each in zip(*self._counts, strict=True)]
-        unicasts, broadcasts, size, gradients = sums
-        each: Any = size / np.maximum(unicasts, 1)  # bytes of a vector
-        network.meter.add_sent(unicasts, broadcasts, each)
+        times = [len(range((begin + phase - k) % period, count, period)) for phase in range(period)]
+        unicasts, broadcasts, size, gradients = (
+            sum(map(mul, times, each)) for each in zip(*self._counts, strict=True)
+        )
+        network.meter.add_sent(unicasts, broadcasts, size / np.maximum(unicasts, 1))
         problem.pay(gradients)
         problem.close_count(None)
         return after, count
 
-    def _compare(self, state: Any, rng: Any, counts: list[np.ndarray]) -> bool:
+    def _compare(self, state: Any, counts: list[np.ndarray], rng: Any) -> bool:
         """Return whether a compiled step from the plain one's state leads where that has led.
 
-        state, rng, counts: after the plain step. What it has counted is stored.
+        state, counts, rng: after the plain step. What it has counted is stored.
         """
-        before, k, other, past = self._before
+        (before, k, other, past), self._before = self._before, None
         after, _ = self._move(before, k, 1, other)
         self._counts.append([new - old for new, old in zip(counts, past, strict=True)])
-        size = max(np.abs(getattr(state, name)).max(initial=0.0) for name in self._blocks)
+        most = ROUNDING * max(np.abs(getattr(state, name)).max() for name in self._blocks)
         return (
-            all(np.allclose(*parts, rtol=0, atol=ROUNDING * size) for parts in zip(after, state))
+            all(np.allclose(*parts, rtol=0, atol=most) for parts in zip(after, state, strict=True))
             and str(other.bit_generator.state) == str(rng.bit_generator.state)
             and all(count.ndim == 1 for count in counts)
         )
@@ -167,29 +167,31 @@ class _Affine:
     def _pays(self, steps: int, x: np.ndarray) -> bool:
         """Return whether a call of so many steps takes less time than plain ones, by prediction."""
         chains, step = len(x), self._step
-        of_entries = step.entries * (ENTRY + ENTRY_OF_CHAIN * chains)
+        of_entries = len(step.columns) * (ENTRY + ENTRY_OF_CHAIN * chains)
         compiled = NORMAL * step.draws.sum() * chains + of_entries
         plain = PLAIN + PLAIN_POSITION * x.size + PLAIN_STATE * step.size * chains
         return bool(CALL + steps * compiled < steps * plain)
 
     def _move(self, state: Any, k: int, most: int, rng: Any) -> tuple[Any, int]:
         """Take at most ``most`` steps from iteration k on; return the state and their number."""
-        step, chains = self._step, len(state.x)
-        s = [getattr(state, name).reshape(chains, -1) for name in self._blocks]
-        old = np.ones((step.size + step.draws.sum() + 1, chains))
-        old[: step.size] = np.concatenate(s, axis=1).T
+        step, shape = self._step, state.x.shape
+        given = 0 if self._mixture is None else 1  # gradients, the first of what was drawn
+        places = np.array([state.x[0].size, step.size, step.size + step.draws[:given].sum()])
+        s = [getattr(state, name).reshape(len(state.x), -1).T for name in self._blocks]
+        old = np.concatenate([*s, np.ones((step.draws.sum() + 1, len(state.x)))])
         new = old.copy()
         count = kernels.take_affine_steps(
-            *(old, new, self._places, self._draws, rng, k - step.begin, step.rows),
-            *(step.powers(np.arange(k, k + most)), self._mixture, is_inside(state.x), FINITE_RANGE),
+            *(old, new, places, step.draws[given:], rng, k - step.begin),
+            *((step.starts, step.columns, step.coefficients), step.powers(np.arange(k, k + most))),
+            *(self._mixture, is_inside(state.x)),
         )
-        s = np.split((new if count % 2 else old)[: step.size].T, len(self._blocks), axis=1)
-        parts = (np.ascontiguousarray(part).reshape(state.x.shape) for part in s)
+        s = np.split((new if count % 2 else old)[: step.size], len(self._blocks))
+        parts = (np.ascontiguousarray(part.T).reshape(shape) for part in s)
         return state._replace(**dict(zip(self._blocks, parts, strict=True))), count
 
 
-def _counts(problem: CountedProblem, network: Network) -> list[np.ndarray]:
-    """Return what each agent has sent, in vectors and bytes, and its gradients, so far."""
+def _count(problem: CountedProblem, network: Network) -> list[np.ndarray]:
+    """Return what each agent has sent so far, in vectors and bytes, and its gradients."""
     meter = network.meter
     return [meter.unicasts, meter.broadcasts, meter.unicast_bytes, problem.total]
 
@@ -270,7 +272,7 @@ class _Gossip:
         counts = active, triggers = np.zeros((2, *x.shape[:2]), dtype=np.int64)
         count = kernels.take_gossip_ticks(
             *(x, (state.pairs[ticks], state.normals[ticks]), amounts, (sent, times, self._levels)),
-            *(counts, *self._tables, _dims(dim), is_inside(x), FINITE_RANGE),
+            *(counts, *self._tables, _dims(dim), is_inside(x)),
         )
         if sampler.communication == "always":
             network.meter.add_sent(active, active, dim * 8)
