@@ -1,8 +1,7 @@
 """The loops that numba compiles, once for each combination of argument types.
 
-The compiled code is cached on disk. ``fastmath`` is off. Sizes of vectors up to ``UNROLLED`` are
-the lengths of tuples, ``dims``, which the compiler knows. Kernels stop after the first step in
-which a chain leaves the finite range.
+The compiled code is cached on disk. ``fastmath`` is off. Kernels stop after the first step in which
+a chain leaves the finite range.
 """
 
 from collections.abc import Callable
@@ -35,23 +34,6 @@ def fill_normals(rng, out):  # type: ignore[no-untyped-def]
     """Fill out with the next normal numbers of the generator rng, in its order."""
     for i in range(out.size):
         out[i] = rng.standard_normal()
-
-
-@compile_lazily
-def differentiate_quadratic(x, agents, quadratic, dims, out):  # type: ignore[no-untyped-def]
-    """Write the gradients H_i x - b_i at x, (m, dim), into out, (m, dim).
-
-    agents: the agent i of each row of x. quadratic: transposed H, (agents, dim, dim), and b,
-    (agents, dim). dims: of length dim.
-    """
-    columns, shift = quadratic  # the transposes of H
-    for m in range(len(agents)):
-        i = agents[m]
-        for k in range(len(dims)):
-            out[m, k] = -shift[i, k]
-        for j in range(len(dims)):
-            for k in range(len(dims)):
-                out[m, k] += x[m, j] * columns[i, j, k]
 
 
 @compile_lazily
@@ -159,7 +141,7 @@ def take_affine_steps(old, new, places, draws, rng, phase, rows, powers, mixture
 
 
 @compile_lazily
-def take_gossip_ticks(x, drawn, amounts, trigger, counts, quadratic, mixture, dims, inside):  # type: ignore[no-untyped-def]
+def take_gossip_ticks(x, drawn, amounts, trigger, counts, quadratic, mixture, inside):  # type: ignore[no-untyped-def]
     """Take ticks of gossip ULA, which change x, (chains, agents, dim); return how many.
 
     drawn: pairs, (ticks, chains, 2), and normal numbers, (ticks, chains, 2, dim).
@@ -168,8 +150,8 @@ def take_gossip_ticks(x, drawn, amounts, trigger, counts, quadratic, mixture, di
     trigger: communicated positions, counts of activations, and the threshold by count; without a
     trigger arrays without entries.
     counts: (2, chains, agents), to which activations and communications are added.
-    quadratic: tables of the potentials, as of ``differentiate_quadratic``, or None. mixture: as of
-    ``take_affine_steps``, or None. dims: of length dim. inside: as there.
+    quadratic: transposed H_i, (agents, dim, dim), and b_i, (agents, dim), of gradients H_i x - b_i,
+    or None. mixture, inside: as of ``take_affine_steps``.
     """
     pairs, normals = drawn
     gains, alpha, sd, beta = amounts
@@ -185,21 +167,27 @@ def take_gossip_ticks(x, drawn, amounts, trigger, counts, quadratic, mixture, di
             c, i = m // 2, pairs[tick, m // 2, m % 2]
             agents[m] = i
             counts[0, c, i] += 1
-            for k in range(len(dims)):
+            for k in range(dim):
                 w[m, k] = hats[m, k] = x[c, i, k]
             if len(levels):
                 squared = 0.0
-                for k in range(len(dims)):
+                for k in range(dim):
                     squared += (w[m, k] - communicated[c, i, k]) ** 2
                 times[c, i] += 1.0
                 if squared > levels[int(times[c, i])]:
                     counts[1, c, i] += 1
-                    for k in range(len(dims)):
+                    for k in range(dim):
                         communicated[c, i, k] = w[m, k]
-                for k in range(len(dims)):
+                for k in range(dim):
                     hats[m, k] = communicated[c, i, k]
         if quadratic is not None:
-            differentiate_quadratic(w, agents, quadratic, dims, g)
+            columns, shift = quadratic
+            for m in range(many):
+                for k in range(dim):
+                    g[m, k] = -shift[agents[m], k]
+                for j in range(dim):
+                    for k in range(dim):
+                        g[m, k] += w[m, j] * columns[agents[m], j, k]
         if mixture is not None:
             for m in range(many):
                 for j in range(len(own_points)):
@@ -210,7 +198,7 @@ def take_gossip_ticks(x, drawn, amounts, trigger, counts, quadratic, mixture, di
         escaped = False
         for m in range(many):
             c, i = m // 2, pairs[tick, m // 2, m % 2]
-            for k in range(len(dims)):
+            for k in range(dim):
                 moved = w[m, k]
                 if len(beta):
                     moved -= beta[tick] * (hats[m, k] - hats[m ^ 1, k])

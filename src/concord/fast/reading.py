@@ -41,8 +41,8 @@ class ReadStep:
         self, sampler: Any, problem: Any, network: Any, shape: tuple[int, int], last: int
     ) -> None:
         flat = QuadraticProblem(np.zeros((*shape, shape[1])), np.zeros(shape))
-        self._problem, self._network = problem or flat, network
-        self._wrap = (lambda one: one) if problem else _WithGivenGradients
+        self._problem, self._network = flat if problem is None else problem, network
+        self._wrap = _WithGivenGradients if problem is None else lambda one: one
         values = {option.name: getattr(sampler, option.name) for option in fields(sampler)}
         self._schedules = {
             name: value
@@ -96,12 +96,12 @@ class ReadStep:
         """
         reader = StepReader(self._wrap(sampler), self._problem, self._network)
         for k in (self.begin + 1, last):
-            reading = difference = self._read(reader, k)
-            largest = np.abs(reading[:, :-1]).max(axis=1, keepdims=True)
-            most = ROUNDING * np.abs(reading) + LEAST * largest
-            entries = self.powers(np.array([k])) @ self.coefficients[(k - self.begin) % self.period]
-            difference[rows, self.columns] -= entries[0]
-            if not (np.abs(difference) <= most).all():
+            reading = self._read(reader, k)
+            expected = np.zeros_like(reading)
+            coefficients = self.coefficients[(k - self.begin) % self.period]
+            expected[rows, self.columns] = self.powers(np.array([k]))[0] @ coefficients
+            least = LEAST * np.abs(reading[:, :-1]).max(axis=1, keepdims=True)
+            if not np.allclose(expected, reading, rtol=ROUNDING, atol=least):
                 raise UnsteadyStep
 
 

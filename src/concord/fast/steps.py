@@ -19,9 +19,7 @@ from concord.random import draw_ticks
 from concord.values import FINITE_RANGE
 
 MOST = 1000  # steps of a call
-# Numbers of all agents' positions up to which a step is read, which then takes a second at most,
-# and of one agent's up to which loops of gossip are compiled by size.
-READABLE, UNROLLED = 1024, 8
+READABLE = 1024  # numbers of all agents' positions up to which reading a step takes a second
 FEWEST = 4  # ticks of gossip from which on a call pays
 MANY = 2000  # normal numbers of a draw from which on a call of compiled code pays
 # Microseconds by which times are predicted, from steps of many samplers, shapes and networks: of a
@@ -41,7 +39,7 @@ Tables = tuple[Any, Any]  # of a quadratic gradient and a mixture's, of which on
 class _Normals(np.random.Generator):
     """A generator of numpy's numbers, whose normal ones a compiled loop draws where they are many.
 
-    As arguments have it: a size alone, of double precision.
+    Many are so many of a call that has a size, and asks for double precision and a new array.
     """
 
     def standard_normal(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
@@ -89,8 +87,7 @@ class CompiledSteps:
     def _choose_way(self, state: Any, problem: Any, network: Network) -> Any:
         """Return what takes the steps of a block of chains. None where they are not compiled."""
         quiet = network.is_lossless and not network.keeps_time
-        double = all(part.dtype != np.float32 for part in state)
-        if not (quiet and double and batches_of(self._sampler) is None):
+        if not quiet or state.x.dtype != np.float64 or batches_of(self._sampler) is not None:
             return None
         quadratic, mixture = tables = tables_of(problem, len(state.x))
         if _method(self._sampler, "step") == GOSSIP:
@@ -100,11 +97,9 @@ class CompiledSteps:
             return None
         if problem is not self._problem:
             self._problem, self._step = problem, None
+            shape, read_on = state.x[0].shape, problem if mixture is None else None
             with suppress(Exception):  # whatever a step does that cannot be read
-                read_on = problem if mixture is None else None
-                self._step = ReadStep(
-                    self._sampler, read_on, network, state.x[0].shape, self._last
-                )
+                self._step = ReadStep(self._sampler, read_on, network, shape, self._last)
         return self._step and _Affine(self._step, state, mixture)
 
 
@@ -230,11 +225,6 @@ def tables_of(problem: Any, chains: int) -> Tables:
     return None, (points, totals, model)
 
 
-def _dims(dim: int) -> Any:
-    """Return a tuple of length dim, which is compiled in, or an array if dim is large."""
-    return (0,) * dim if dim <= UNROLLED else np.zeros(dim)
-
-
 class _Gossip:
     """A callable that takes compiled ticks of gossip ULA.
 
@@ -272,7 +262,7 @@ class _Gossip:
         counts = active, triggers = np.zeros((2, *x.shape[:2]), dtype=np.int64)
         count = kernels.take_gossip_ticks(
             *(x, (state.pairs[ticks], state.normals[ticks]), amounts, (sent, times, self._levels)),
-            *(counts, *self._tables, _dims(dim), is_inside(x)),
+            *(counts, *self._tables, is_inside(x)),
         )
         if sampler.communication == "always":
             network.meter.add_sent(active, active, dim * 8)
