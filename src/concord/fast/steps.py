@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from copy import deepcopy
 from operator import mul
@@ -27,7 +28,8 @@ MANY = 2000  # normal numbers of a draw from which on a call of compiled code pa
 # chain; at least of a plain step, of a number of its positions, and of one of its state.
 CALL, NORMAL, ENTRY, ENTRY_OF_CHAIN = 35.0, 0.0033, 0.0035, 0.00011
 PLAIN, PLAIN_POSITION, PLAIN_STATE = 9.0, 0.007, 0.005
-ROUNDING = 1e-10  # of a compiled step, relative to the largest number of the state
+ROUNDING = 1e-10  # of a compiled step, relative to the largest number of a vector
+PATIENCE = 200  # iterations in which what chains share may settle
 
 GOSSIP = "concord.samplers.gossip_ula.GossipULA.step"
 QUADRATIC = "concord.problems.quadratic_problem.QuadraticProblem.gradient"
@@ -95,25 +97,30 @@ class CompiledSteps:
         fits = mixture is not None or isinstance(problem, Quadratic)
         if not fits or state.x[0].size > READABLE:
             return None
-        if problem is not self._problem:
-            self._problem, self._step = problem, None
-            shape, read_on = state.x[0].shape, problem if mixture is None else None
-            with suppress(Exception):  # whatever a step does that cannot be read
-                self._step = ReadStep(self._sampler, read_on, network, shape, self._last)
-        return self._step and _Affine(self._step, state, mixture)
+
+        def read() -> ReadStep | None:
+            """Read the step, once for all blocks of chains of a problem; None: it cannot be."""
+            if problem is not self._problem:
+                self._problem, self._step = problem, None
+                shape, read_on = state.x[0].shape, problem if mixture is None else None
+                with suppress(Exception):  # whatever a step does that cannot be read
+                    self._step = ReadStep(self._sampler, read_on, network, shape, self._last)
+            return self._step
+
+        return _Affine(read, mixture)
 
 
 class _Affine:
     """A callable that takes compiled steps s' = (A, G, B, c) (s, g, w, 1) of a block of chains.
 
-    state: the first. mixture: tables of the gradients g; None: they are part of A and c.
+    read: function that reads the step. mixture: tables of the gradients g; None: they are part of A
+    and c.
     """
 
-    def __init__(self, step: ReadStep, state: Any, mixture: Any) -> None:
-        self._step, self._mixture = step, mixture
-        self._blocks = [n for n, part in state._asdict().items() if part.shape == state.x.shape]
-        self._is_read = step.size == len(self._blocks) * state.x[0].size
-        self._before: Any = None  # a plain step: its state, generator and counts
+    def __init__(self, read: Callable[[], ReadStep | None], mixture: Any) -> None:
+        self._read, self._mixture, self._is_plain = read, mixture, False
+        self._step: Any = None
+        self._before: Any = None  # the last plain step: its state, generator and counts
         self._counts: list[Any] = []  # of the steps of a period
 
     def __call__(
@@ -124,17 +131,18 @@ class _Affine:
         None are taken where these are few, and before each of a period was taken plainly and is the
         same.
         """
-        begin, period = self._step.begin, self._step.period
         if self._before is not None:
-            self._is_read = self._compare(state, _count(problem, network), rng)
-        if not self._is_read or k < begin:
+            (before, *past), self._before = self._before, None
+            self._is_plain = not self._learn(before, state, past, _count(problem, network), rng)
+        if self._is_plain:
             return state, 0
-        if len(self._counts) < period:
+        if self._step is None or len(self._counts) < self._step.period:
             self._before = state, k, deepcopy(rng), _count(problem, network)
             return state, 0
         if not self._pays(most, state.x):
             return state, 0
         after, count = self._move(state, k, most, rng)
+        begin, period = self._step.begin, self._step.period
         times = [len(range((begin + phase - k) % period, count, period)) for phase in range(period)]
         unicasts, broadcasts, size, gradients = (
             sum(map(mul, times, each)) for each in zip(*self._counts, strict=True)
@@ -144,17 +152,31 @@ class _Affine:
         problem.close_count(None)
         return after, count
 
-    def _compare(self, state: Any, counts: list[np.ndarray], rng: Any) -> bool:
-        """Return whether a compiled step from the plain one's state leads where that has led.
+    def _learn(
+        self, before: Any, after: Any, past: Any, counts: list[np.ndarray], rng: Any
+    ) -> bool:
+        """Learn from a plain step, and return whether steps may be compiled later on.
 
-        state, counts, rng: after the plain step. What it has counted is stored.
+        The step is read as soon as what is no vector of agents has settled. Then a compiled step
+        must lead where the plain one has led; what this has counted is stored.
+        past: the iteration, and generator and counts before the plain step. counts, rng: after it.
         """
-        (before, k, other, past), self._before = self._before, None
-        after, _ = self._move(before, k, 1, other)
-        self._counts.append([new - old for new, old in zip(counts, past, strict=True)])
-        most = ROUNDING * max(np.abs(getattr(state, name)).max() for name in self._blocks)
+        k, other, past_counts = past
+        like = after.x.shape, after.x.dtype
+        self._blocks = [n for n, e in after._asdict().items() if (e.shape, e.dtype) == like]
+        others = (name for name in after._fields if name not in self._blocks)
+        if not all(np.array_equal(getattr(before, name), getattr(after, name)) for name in others):
+            return bool(k < PATIENCE)
+        self._step = self._step or self._read()
+        if self._step is None or self._step.size != len(self._blocks) * after.x[0].size:
+            return False
+        if k < self._step.begin:
+            return True
+        self._counts.append([new - old for new, old in zip(counts, past_counts, strict=True)])
+        compiled, _ = self._move(before, k, 1, other)
+        pairs = [(getattr(compiled, name), getattr(after, name)) for name in self._blocks]
         return (
-            all(np.allclose(*parts, rtol=0, atol=most) for parts in zip(after, state, strict=True))
+            all(np.allclose(*pair, rtol=0, atol=ROUNDING * np.abs(pair[1]).max()) for pair in pairs)
             and str(other.bit_generator.state) == str(rng.bit_generator.state)
             and all(count.ndim == 1 for count in counts)
         )
