@@ -22,12 +22,12 @@ from concord.values import FINITE_RANGE
 MOST = 1000  # steps of a call
 READABLE = 1024  # numbers of all agents' positions up to which reading a step takes a second
 FEWEST = 4  # ticks of gossip from which on a call pays
-MANY = 2000  # normal numbers of a draw from which on a call of compiled code pays
+MANY = 4000  # normal numbers of a draw from which on a call of compiled code pays
 # Microseconds by which times are predicted, from steps of many samplers, shapes and networks: of a
 # call of compiled code, of a normal number, and of an entry of the matrices, alone and for each
-# chain; at least of a plain step, of a number of its positions, and of one of its state.
-CALL, NORMAL, ENTRY, ENTRY_OF_CHAIN = 35.0, 0.0033, 0.0035, 0.00011
-PLAIN, PLAIN_POSITION, PLAIN_STATE = 9.0, 0.007, 0.005
+# chain; of a plain step, of a number of its positions, and of one of its state.
+CALL, NORMAL, ENTRY, ENTRY_OF_CHAIN = 40.0, 0.0033, 0.003, 0.00011
+PLAIN, PLAIN_POSITION, PLAIN_STATE = 13.0, 0.007, 0.005
 ROUNDING = 1e-10  # of a compiled step, relative to the largest number of a vector
 PATIENCE = 200  # iterations in which what chains share may settle
 
@@ -139,7 +139,7 @@ class _Affine:
         if self._step is None or len(self._counts) < self._step.period:
             self._before = state, k, deepcopy(rng), _count(problem, network)
             return state, 0
-        if not self._pays(most, state.x):
+        if most * self._gain < CALL:
             return state, 0
         after, count = self._move(state, k, most, rng)
         begin, period = self._step.begin, self._step.period
@@ -170,6 +170,7 @@ class _Affine:
         self._step = self._step or self._read()
         if self._step is None or self._step.size != len(self._blocks) * after.x[0].size:
             return False
+        self._gain = self._predict_gain(after.x)
         if k < self._step.begin:
             return True
         self._counts.append([new - old for new, old in zip(counts, past_counts, strict=True)])
@@ -179,15 +180,16 @@ class _Affine:
             all(np.allclose(*pair, rtol=0, atol=ROUNDING * np.abs(pair[1]).max()) for pair in pairs)
             and str(other.bit_generator.state) == str(rng.bit_generator.state)
             and all(count.ndim == 1 for count in counts)
+            and self._gain > 0
         )
 
-    def _pays(self, steps: int, x: np.ndarray) -> bool:
-        """Return whether a call of so many steps takes less time than plain ones, by prediction."""
+    def _predict_gain(self, x: np.ndarray) -> float:
+        """Return by how many microseconds a compiled step is faster, by prediction from sizes."""
         chains, step = len(x), self._step
         of_entries = len(step.columns) * (ENTRY + ENTRY_OF_CHAIN * chains)
         compiled = NORMAL * step.draws.sum() * chains + of_entries
         plain = PLAIN + PLAIN_POSITION * x.size + PLAIN_STATE * step.size * chains
-        return bool(CALL + steps * compiled < steps * plain)
+        return float(plain - compiled)
 
     def _move(self, state: Any, k: int, most: int, rng: Any) -> tuple[Any, int]:
         """Take at most ``most`` steps from iteration k on; return the state and their number."""

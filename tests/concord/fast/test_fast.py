@@ -256,6 +256,13 @@ class Apart(de_sgld.DESGLD):
         return state._replace(x=state.x / 2 + one.standard_normal(state.x.shape))
 
 
+class Idle(de_sgld.DESGLD):
+    def step(self, state, k, problem, network, rng):
+        (other,) = rng.spawn(1)
+        idle = 0 * other.standard_normal(state.x.shape)
+        return state._replace(x=state.x / 2 + rng.standard_normal(state.x.shape) + idle)
+
+
 class Elsewhere(de_sgld.DESGLD):
     def step(self, state, k, problem, network, rng):
         x = network.mix("metropolis", state.x)
@@ -282,7 +289,7 @@ UNSUITED = {
     },
     **{
         kind.__name__: {"sampler": lambda kind=kind: kind(Schedule(0.01, 1.0, 0.1))}
-        for kind in (Slower, Clipped, Single, Turned, Apart)
+        for kind in (Slower, Clipped, Single, Turned, Apart, Idle)
     },
     "gradients elsewhere": {
         "sampler": lambda: Elsewhere(Schedule(0.01)),
