@@ -84,6 +84,10 @@ def sample(
     memory
         GB that the call may take; none: what the machine has available. A run whose trace would
         take more is refused before it starts.
+    compiled
+        Whether a long run may take several steps at once in code that numba compiles, if that is
+        installed: the same chains but for rounding. ``trace.attributes["steps"]`` says whether any
+        were, "compiled", or none, "plain".
     **options
         Of the sampler, such as ``step_size``: a number, or a schedule as in a study's files.
 

@@ -27,8 +27,8 @@ from concord.samplers import de_sgld
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
 from concord.streams import generator
-from concord_arena.testing.variants import variants
 from variants import problem as regression
+from variants import variants
 
 numba = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
 ROOT = Path(__file__).parents[3]
