@@ -181,6 +181,17 @@ def test_chains_of_random_plug_ins_are_those_of_plain_steps(seed: int, step_size
     check(*traces(Own(seed, step_size), quadratic(4, 2), graph="path"))
 
 
+class Late(de_sgld.DESGLD):
+    def step(self, state, k, problem, network, rng):
+        return super().step(state, k, problem, network, rng) if k > 4 else state
+
+
+@numba
+@pytest.mark.usefixtures("eager")
+def test_steps_that_begin_later_are_compiled_from_there_on() -> None:
+    check(*traces(Late(Schedule(0.01)), quadratic(4, 2)))
+
+
 RECORDS = {
     "every iteration": Record(),
     "every tenth": Record(every=10, agents=(3, 1), draws=False),
