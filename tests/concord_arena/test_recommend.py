@@ -296,7 +296,7 @@ def test_errors_that_are_taken_as_constant_are_doubted_where_they_are_not(monkey
     labels = regression(24, concord.problems.logistic_regression)
     given = {"budget": {"gradients": 30}, "samplers": ["de_sgld"], "batch_size": 1}
     answers = [recommend(labels, "ring", **given)]
-    monkeypatch.setattr("concord_arena.answer.LONGEST_STEPS", 10)
+    monkeypatch.setattr("concord_arena.question.LONGEST_STEPS", 10)
     answers.append(recommend(few_points(0)[0], "complete", **given))
     given["budget"]["gradients"] = 9
     answers.append(recommend(few_points(0)[0], "complete", **given))
@@ -494,7 +494,7 @@ def test_chains_agree_where_the_answer_differs_from_the_leaderboard():
     for code in blocks("docs/recommend.md")[:2]:
         exec(code, names)
     answer, page = names["last"], (ROOT / "docs/recommend.md").read_text()
-    trials = Trials(answer._search, chains=8000, seed=1, initial={"kind": "normal"})
+    trials = Trials(answer._question, chains=8000, seed=1, initial={"kind": "normal"})
     found = {}
     for row in answer._rows:
         if (name := row.entry.name) in ("EXTRA-SGLD", "DE-SGLD, adapt first", "DE-SGLD"):
