@@ -7,6 +7,7 @@ import pytest
 
 import concord
 from concord.arguments import ChosenSampler
+from concord.stability import largest_stable_step
 from concord_arena import recommend
 from concord_arena.tuning import find_limit, leave_out_conditions
 
@@ -30,6 +31,8 @@ def test_laws_settle_just_below_it_and_diverge_just_above(kind, conditions):
     options = SAMPLERS[kind]
     sampler = ChosenSampler.parse({"kind": kind, "step_size": 0.01, **options}, "it").params
     limit = find_limit(sampler, "step_size", problem, network)
+    # Both are bisections, to 1e-3 and to 1e-4 of the step.
+    assert largest_stable_step(sampler, problem, network) == pytest.approx(limit, rel=1.2e-3)
     growth = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", concord.DivergenceWarning)
