@@ -300,10 +300,7 @@ class _Cell:
         ends = [float(end(alike)[0]) for end in (min, max)] if alike else []
         tuned_value = chosen.values.get(str(tune)) if len(alike) > 1 else None
         about = {
-            "chosen": {
-                k: v if isinstance(v, (int, str, bool)) else float(v)
-                for k, v in chosen.values.items()
-            },
+            "chosen": dict(chosen.values),
             "reason": reason,
             score: least,
             "settings": len(candidates),

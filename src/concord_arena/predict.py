@@ -130,7 +130,7 @@ def _predict_errors_of_averages(
     late = np.unique(np.linspace(end // 2 + 1, end, LATE).round().astype(int)).tolist()
     marginals = path.marginals_at(late)
     level = "average" if read == "average" else question.wish.level
-    law = (marginals.mean, marginals.cov) if level == "worst" else marginals[2:]
+    law = marginals[:2] if level == "worst" else marginals[2:]
     (target_moments, variances), dim = target.monomials(), len(target.mean)
     off = monomials(*law)[0].mean(axis=0)[..., dim:] - target_moments[dim:]
     squares = (off**2 / variances[dim:]).max(axis=-1)

@@ -8,6 +8,7 @@ Gaussian fit itself, by weighted points.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -23,6 +24,7 @@ from concord.networks.network import Network
 from concord.options import Count, Options, Positive
 from concord.problem import Problem, Quadratic
 from concord.problems.gaussian_fit import Fit
+from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampler import Algorithm
 from concord_arena import prices
 from concord_arena.doubts import batch_errors, estimate_by_weights
@@ -98,6 +100,12 @@ class Question:
             mean, variances = estimate_by_weights(problem, fit)
             self.floor = float(bias2(mean, np.diag(variances), fit.law))
         self.settings_tried = 0
+
+    @cached_property
+    def quadratic(self) -> Any:
+        """The problem, or where it is not quadratic the Gaussian that fits it, as a problem."""
+        hessians, shift = self.fit.hessians, self.fit.shift
+        return self.problem if self.is_exact else QuadraticProblem(hessians, shift)
 
     def price_with_read_out(self, price: Mapping[str, float], read: str | int) -> dict[str, float]:
         """Return the price of an iteration, by currency, with the bytes of a read-out added."""

@@ -7,6 +7,7 @@ the score along a step has several.
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
@@ -16,8 +17,6 @@ from concord.laws.law import SECOND_LIMIT
 from concord.laws.read_off import NoLaw, StepReader
 from concord.minibatches import Batches
 from concord.networks.network import Network
-from concord.problem import Problem
-from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampler import Algorithm
 from concord_arena import prices
 from concord_arena.entries import Entry
@@ -130,13 +129,11 @@ def _refuse_large_choices(question: Question, sampler: Algorithm) -> None:
         )
 
 
-def _quadratic(question: Question) -> Problem:
+def _quadratic(question: Question) -> Any:
     """Return the quadratic problem that sets stability limits; of a large one a coordinate."""
-    fit = question.fit
     if question.is_small:
-        is_exact = question.is_exact
-        return question.problem if is_exact else QuadraticProblem(fit.hessians, fit.shift)
-    problems = along(fit, question.positions)[1]
+        return question.quadratic
+    problems = along(question.fit, question.positions)[1]
     return max(problems, key=lambda problem: float(np.abs(problem.gram).max()))
 
 

@@ -17,8 +17,7 @@ from concord.laws.gaussian import monomials
 from concord.laws.intervals import mean_interval
 from concord.laws.law import laws_of_versions
 from concord.laws.read_off import NoLaw
-from concord.problem import Problem, Quadratic
-from concord.problems.quadratic_problem import QuadraticProblem
+from concord.problem import Problem
 from concord.reference import Reference, reference_of
 from concord.sampling.trace import Trace
 from concord_arena.entries import Entry
@@ -68,22 +67,18 @@ class Trials(NamedTuple):
         fits it are a control variate, whose expectation is exact.
         """
         question = self.question
-        problem, fit, k = question.problem, question.fit, row.iterations
-        f, center = self._means(row, problem, [k]), np.zeros(1)
-        if not isinstance(problem, Quadratic) and question.wish.batch_size is None:
+        k, gaussian = row.iterations, question.quadratic
+        f, center = self._means(row, question.problem, [k]), np.zeros(1)
+        if not question.is_exact and question.wish.batch_size is None:
             with suppress(NoLaw):
-                gaussian = QuadraticProblem(fit.hessians, fit.shift)
                 arguments = [row.sampler], [gaussian], question.network, question.positions
                 law = laws_of_versions(*arguments, question.reads[row.read][0], np.inf)
                 marginals = law.marginals_at([k]).select((0, 0))
                 control = self._means(row, gaussian, [k])
                 if np.isfinite(control).all():
-                    whole = (
-                        (marginals.mean, marginals.cov)
-                        if question.wish.level == "worst"
-                        else marginals[2:]
-                    )
-                    f, center = f - control, monomials(*whole)[0]
+                    is_worst = question.wish.level == "worst"
+                    law_of_level = marginals[:2] if is_worst else marginals[2:]
+                    f, center = f - control, monomials(*law_of_level)[0]
         if not np.isfinite(f).all():
             return np.inf, np.inf, np.inf
         b2, lo, hi = squared_bias(f + center, *self._posterior.monomials())
