@@ -14,9 +14,18 @@ whole network.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import sqrt
-from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    NamedTuple,
+    Protocol,
+    TypeVar,
+    runtime_checkable,
+)
 
 import numpy as np
 from msgspec.structs import FieldInfo, fields
@@ -28,18 +37,37 @@ from concord.networks.network import Network, Order
 from concord.options import Options
 
 
+class ChainState(Protocol):
+    """A state of chains: a ``NamedTuple`` of arrays, positions x first."""
+
+    @property
+    def x(self) -> np.ndarray:
+        """The positions, (chains, agents, dim)."""
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        """Yield the arrays, x first."""
+
+    def _asdict(self) -> dict[str, Any]:
+        """Return the arrays by name."""
+
+
+State = TypeVar("State", bound=ChainState)
+
+
 class Positions(NamedTuple):
     """The state of a sampler that keeps positions x alone, (chains, agents, dim)."""
 
     x: np.ndarray
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         """Say where the state of a sampler that keeps more is made."""
         raise AttributeError(f"the state has no {name!r}; write an init that returns one with it")
 
 
-class Algorithm(Options):
+class Algorithm(Options, Generic[State]):
     """An algorithm of decentralized sampling with its options, immutable.
+
+    It is generic in its state: ``class DESGHMC(Sampler[State])`` has a step from State to State.
 
     name: what readers call it, such as "DE-SGLD".
     biased: the law that it samples by design, where that is not the posterior.
@@ -70,8 +98,8 @@ class Algorithm(Options):
         return Positions(x0)
 
     def step(
-        self, state: Any, k: int, problem: Any, network: Network, rng: np.random.Generator
-    ) -> Any:
+        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
+    ) -> State:
         """Return the state of iteration k + 1, given that of iteration k = 0, 1, ...
 
         All chains move together. ``problem.gradient`` and ``network.mix`` count what they cost. Of
@@ -94,7 +122,7 @@ class Algorithm(Options):
         return None
 
 
-class FullGradientSampler(Algorithm):
+class FullGradientSampler(Algorithm[State]):
     """An algorithm of decentralized sampling that takes full gradients alone.
 
     Examples
@@ -109,7 +137,7 @@ class FullGradientSampler(Algorithm):
     """
 
 
-class Sampler(Algorithm, Batches):
+class Sampler(Algorithm[State], Batches):
     """An algorithm of decentralized sampling that may be given mini-batch gradients.
 
     batch_size, batch_order, batch_scale, batch_pool: as of ``concord.minibatches.Batches``.
@@ -129,7 +157,7 @@ class Sampler(Algorithm, Batches):
     """
 
 
-class OrderedSampler(Sampler, kw_only=True):
+class OrderedSampler(Sampler[State], kw_only=True):
     """A sampler whose agents may move one after another (``Network.order``)."""
 
     update_order: Annotated[

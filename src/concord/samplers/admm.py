@@ -42,7 +42,7 @@ class State(NamedTuple):
     u: np.ndarray
 
 
-class ADMM(FullGradientSampler):
+class ADMM(FullGradientSampler[State]):
     """D-ADMMS with penalty rho, a sampler; without noise C-ADMM, an optimizer."""
 
     name: ClassVar[str] = "ADMM"

@@ -57,7 +57,7 @@ class State(NamedTuple):
     root: np.ndarray
 
 
-class ConsensusMC(FullGradientSampler):
+class ConsensusMC(FullGradientSampler[State]):
     """Consensus Monte Carlo with step size eta; without one agents draw exp(-f_i) exactly."""
 
     name: ClassVar[str] = "Consensus Monte Carlo"

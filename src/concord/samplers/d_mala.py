@@ -62,7 +62,7 @@ class State(NamedTuple):
     remainder: np.ndarray
 
 
-class DMALA(FullGradientSampler):
+class DMALA(FullGradientSampler[State]):
     """D-MALA with standard deviation epsilon of a step's noise, and mixing weights W."""
 
     name: ClassVar[str] = "D-MALA"

@@ -27,7 +27,7 @@ from concord.sampling.schedules import Schedule
 Scale = Literal["agents", "one"]
 
 
-class DULA(OrderedSampler):
+class DULA(OrderedSampler[Positions]):
     """D-ULA with gradient steps alpha and consensus steps beta."""
 
     name: ClassVar[str] = "D-ULA"

@@ -58,7 +58,7 @@ class Box(Kind):
         return np.clip(x, self.lower, self.upper)
 
 
-class DEPSGLD(OrderedSampler):
+class DEPSGLD(OrderedSampler[Positions]):
     """DE-PSGLD with step size eta, a convex set K, smoothing gamma and mixing weights W."""
 
     name: ClassVar[str] = "DE-PSGLD"

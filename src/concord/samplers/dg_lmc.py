@@ -50,7 +50,7 @@ class State(NamedTuple):
     z: np.ndarray
 
 
-class DGLMC(FullGradientSampler):
+class DGLMC(FullGradientSampler[State]):
     """DG-LMC with step size gamma: n Langevin steps of every copy z_i, then a draw of theta."""
 
     name: ClassVar[str] = "DG-LMC"

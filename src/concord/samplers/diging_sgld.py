@@ -44,7 +44,7 @@ class State(NamedTuple):
     v: np.ndarray
 
 
-class DIGingSGLD(Sampler):
+class DIGingSGLD(Sampler[State]):
     """DIGing-SGLD with step size eta and mixing weights W."""
 
     name: ClassVar[str] = "DIGing-SGLD"

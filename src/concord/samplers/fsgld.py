@@ -47,7 +47,7 @@ class State(NamedTuple):
     surrogate_shift: np.ndarray
 
 
-class FSGLD(FullGradientSampler):
+class FSGLD(FullGradientSampler[State]):
     """FSGLD with step size gamma; without surrogates DSGLD."""
 
     name: ClassVar[str] = "FSGLD"

@@ -51,7 +51,7 @@ class State(NamedTuple):
     normals: np.ndarray
 
 
-class GossipULA(FullGradientSampler):
+class GossipULA(FullGradientSampler[State]):
     """Gossip ULA with gradient steps alpha and fusion weights beta."""
 
     name: ClassVar[str] = "Gossip ULA"

@@ -56,7 +56,7 @@ class State(NamedTuple):
     root: np.ndarray
 
 
-class GraphGibbs(FullGradientSampler):
+class GraphGibbs(FullGradientSampler[State]):
     """Graph Gibbs with tolerance rho; with step size gamma Langevin steps replace exact draws."""
 
     name: ClassVar[str] = "Graph Gibbs"

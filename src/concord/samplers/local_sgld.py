@@ -59,7 +59,7 @@ class State(NamedTuple):
     control: np.ndarray
 
 
-class LocalSGLD(Sampler):
+class LocalSGLD(Sampler[State]):
     """Local SGLD with step size gamma: T local steps of every agent, then perhaps an average."""
 
     name: ClassVar[str] = "Local SGLD"

@@ -38,7 +38,7 @@ class State(NamedTuple):
     y: np.ndarray
 
 
-class PushSumSGLD(Sampler):
+class PushSumSGLD(Sampler[State]):
     """Push-sum SGLD with step size eta and column stochastic weights A."""
 
     name: ClassVar[str] = "Push-sum SGLD"

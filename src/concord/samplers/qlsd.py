@@ -52,7 +52,7 @@ class State(NamedTuple):
     control: np.ndarray
 
 
-class QLSD(Sampler):
+class QLSD(Sampler[State]):
     """QLSD with step size gamma and a compression C of gradients."""
 
     name: ClassVar[str] = "QLSD"
