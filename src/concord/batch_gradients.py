@@ -9,6 +9,7 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.minibatches import Batches
+from concord.problem import Agents
 
 Draw = Callable[[np.random.Generator], np.ndarray]
 
@@ -103,7 +104,9 @@ class MiniBatches:
         """Return the gradient estimates at x from points ``rows``, (chains, agents, batch)."""
         return self._scale(self.problem.batch_gradient(x, rows), x)
 
-    def _scale(self, estimate: np.ndarray, x: np.ndarray, agents: Any = slice(None)) -> np.ndarray:
+    def _scale(
+        self, estimate: np.ndarray, x: np.ndarray, agents: Agents = slice(None)
+    ) -> np.ndarray:
         """Rescale the likelihood's part of gradient estimates to the points it must stand for.
 
         estimate: gradients with the likelihood scaled to all points, and the prior's gradient at x

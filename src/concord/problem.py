@@ -15,6 +15,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+Agents = np.ndarray | slice  # numbers of agents, or all of them
+GradientCount = np.ndarray | int  # of gradients, of each agent or of all alike
+
 
 @runtime_checkable
 class Problem(Protocol):
@@ -103,8 +106,8 @@ class CountedProblem:
 
     def __init__(self, problem: Any, chains: int) -> None:
         self.problem: Any = problem
-        self.gradients: Any = 0
-        self.total: Any = np.zeros(problem.agents, dtype=np.int64)
+        self.gradients: GradientCount = 0
+        self.total: np.ndarray = np.zeros(problem.agents, dtype=np.int64)
         self._chain = np.arange(chains)[:, None]
         # Of the class: mini-batches hand on what their problem has, but not its full gradients.
         self._chooses = hasattr(type(problem), "gradient_of")
@@ -176,8 +179,8 @@ class CountedProblem:
         linear: np.ndarray,
         curvature: np.ndarray,
         start: np.ndarray,
-        agents: Any = slice(None),
-    ) -> tuple[np.ndarray, Any]:
+        agents: Agents = slice(None),
+    ) -> tuple[np.ndarray, GradientCount]:
         r"""Return the x_i that solve :math:`\nabla f_i(x_i) + c_i x_i = b_i`, and count their cost.
 
         linear: b, (chains, few, dim). curvature: c of all agents, (agents,). start: a guess of the
@@ -200,19 +203,19 @@ class CountedProblem:
         product: np.ndarray = self.problem.hessian_product(x, v)
         return product
 
-    def pay(self, gradients: Any) -> None:
+    def pay(self, gradients: GradientCount) -> None:
         """Add a number of gradients to the count of each agent, as the price of other work.
 
         An exact draw from a law is such work. gradients: a number, or (chains, agents).
         """
         self.gradients = self.gradients + gradients
 
-    def take(self) -> Any:
+    def take(self) -> GradientCount:
         """Return the gradients counted in this iteration, and set the count to zero."""
         counted, self.gradients = self.gradients, 0
         return counted
 
-    def close_count(self, awake: np.ndarray | None) -> Any:
+    def close_count(self, awake: np.ndarray | None) -> GradientCount:
         """Add the numbers of gradients of this iteration to ``total``, and return those numbers.
 
         awake: which agents are charged, a mask (chains, agents); None: all. The count starts again

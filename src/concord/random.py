@@ -18,7 +18,7 @@ from concord.networks.graph import Graph
 NORMALS_PER_DRAW = 1 << 17
 
 
-def is_enumerating(rng: Any) -> bool:
+def is_enumerating(rng: object) -> bool:
     """Return whether ``rng`` is no generator, but goes through all outcomes of random choices.
 
     Exact laws are computed by one that does (``laws.read_off``).
@@ -49,7 +49,7 @@ def draw_choice(
     return (numbers[:, None] >= np.cumsum(probability)[:-1]).sum(axis=1)
 
 
-def draw_bool(rng: Any, probability: float, chains: int) -> np.ndarray:
+def draw_bool(rng: np.random.Generator, probability: float, chains: int) -> np.ndarray:
     """Draw whether an event of a given probability happens in each chain, (chains,).
 
     Nothing is drawn for a sure event.
@@ -90,7 +90,7 @@ def activity(graph: Graph) -> np.ndarray:
     return (1 + shares) / graph.agents
 
 
-def draw_ticks(state: Any, k: int, graph: Graph, rng: Any) -> tuple[Any, int]:
+def draw_ticks(state: Any, k: int, graph: Graph, rng: np.random.Generator) -> tuple[Any, int]:
     """Return a state with the pairs and noise of tick k, and their index in its arrays.
 
     state: has fields x, (chains, agents, dim), and pairs, (ticks, chains, 2), and normals, (ticks,

@@ -165,13 +165,13 @@ class OrderedSampler(Sampler[State], kw_only=True):
     ] = "simultaneous"
 
 
-def own_options(kind: Any) -> tuple[FieldInfo, ...]:
+def own_options(kind: type[Algorithm]) -> tuple[FieldInfo, ...]:
     """Return the options of a sampler's class, without those of mini-batches and of the order."""
     shared = OrderedSampler.__struct_fields__ if issubclass(kind, Sampler) else ()
     return tuple(option for option in fields(kind) if option.name not in shared)
 
 
-def check_state(state: Any, sampler: Any, shape: tuple[int, ...], before: Any = None) -> None:
+def check_state(state: Any, sampler: object, shape: tuple[int, ...], before: object = None) -> None:
     """Refuse a sampler's result that is no state whose positions have a given shape.
 
     before: the state that the step was given; None: the state is the init's.
@@ -183,7 +183,11 @@ def check_state(state: Any, sampler: Any, shape: tuple[int, ...], before: Any = 
     method = f"{type(sampler).__name__}.{'init' if before is None else 'step'}"
     if before is None:
         expected = "a NamedTuple of arrays, x first"
-        right = hasattr(state, "_fields") and all(isinstance(part, np.ndarray) for part in state)
+        right = (
+            isinstance(state, tuple)
+            and hasattr(state, "_fields")
+            and all(isinstance(part, np.ndarray) for part in state)
+        )
     else:
         expected = f"{type(before).__name__}, as its init does"
         right = isinstance(state, type(before))

@@ -9,6 +9,7 @@ import numpy as np
 from concord.errors import ConcordError, short
 from concord.laws.gaussian import Gaussian
 from concord.options import Count, build
+from concord.problem import Agents
 from concord.problems.one_data_set import OneDataSet
 from concord.reference import read_reference
 from concord.values import check_masks
@@ -70,10 +71,10 @@ class Problem(OneDataSet):
         hessian_product: Function | None = None,
         prox: Function | None = None,
         posterior: Gaussian | None = None,
-        reference: Any = None,
+        reference: object = None,
     ) -> None:
         self.agents, self.dim = build(Count, agents, "agents"), build(Count, dim, "dim")
-        functions: dict[str, Any] = {
+        functions: dict[str, object] = {
             "gradient": gradient,
             "potential": potential,
             "hessian_product": hessian_product,
@@ -113,7 +114,7 @@ def _minimize(
     linear: np.ndarray,
     curvature: np.ndarray,
     start: np.ndarray,
-    agents: Any = slice(None),
+    agents: Agents = slice(None),
 ) -> tuple[np.ndarray, int]:
     """Return minimizers and cost of ``CountedProblem.minimize``, by a caller's map of all agents.
 

@@ -52,7 +52,7 @@ class Trace(Summarized):
     attributes: dict[str, str] = field(default_factory=dict)
     named: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """Return sampler, network and sizes, and the chains that diverged."""
         attributes = self.attributes
         at = self.variables.get("diverged_at", ((), np.zeros(0)))[1]

@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from concord import streams
 from concord.contracts import DataSets, Stream
@@ -34,7 +35,7 @@ from concord.problems.points import (
     required_tables,
 )
 from concord.problems.quadratic_problem import QuadraticProblem
-from concord.sampling.partition import AgentData, Partition, check_rows
+from concord.sampling.partition import AgentData, Partition, PartitionLike, check_rows
 
 
 class Params(Options):
@@ -115,14 +116,14 @@ def build(
 
 
 def from_arrays(
-    X: Any,
-    y: Any,
+    X: ArrayLike,
+    y: ArrayLike,
     agents: int | None = None,
     *,
     noise_sd: float = 1.0,
     prior_variance: float = 1.0,
     prior_share: PriorShare = "split",
-    partition: Any = "equal",
+    partition: PartitionLike = "equal",
     seed: int | None = streams.SEED,
     rng: streams.Rng = None,
 ) -> LinearRegression:
