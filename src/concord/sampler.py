@@ -29,12 +29,14 @@ from typing import (
 
 import numpy as np
 from msgspec.structs import FieldInfo, fields
+from numpy.random import Generator
 
 from concord.errors import ConcordError
 from concord.minibatches import Batches
 from concord.needs import Needs, check_needs
 from concord.networks.network import Network, Order
 from concord.options import Options
+from concord.problem import CountedProblem, Problem
 
 
 class ChainState(Protocol):
@@ -47,7 +49,7 @@ class ChainState(Protocol):
     def __iter__(self) -> Iterator[np.ndarray]:
         """Yield the arrays, x first."""
 
-    def _asdict(self) -> dict[str, Any]:
+    def _asdict(self) -> Mapping[str, np.ndarray]:
         """Return the arrays by name."""
 
 
@@ -83,14 +85,16 @@ class Algorithm(Options, Generic[State]):
     units: ClassVar[Mapping[str, int]] = {"step_size": 2}
     draws_ahead: ClassVar[tuple[str, ...]] = ()
 
-    def check(self, problem: Any, network: Network) -> None:
+    def check(self, problem: Problem | None, network: Network) -> None:
         """Refuse a problem or network that lacks what the sampler ``needs``, with a ConcordError.
 
         The problem is None where it is not built yet. A sampler that refuses more extends this.
         """
         check_needs(self, problem, network)
 
-    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator) -> Any:
+    def init(
+        self, x0: np.ndarray, problem: CountedProblem, network: Network, rng: Generator
+    ) -> Any:
         """Return the state of iteration 0, given positions x0, (chains, agents, dim).
 
         The gradients that it takes are not counted as cost.
@@ -98,7 +102,7 @@ class Algorithm(Options, Generic[State]):
         return Positions(x0)
 
     def step(
-        self, state: State, k: int, problem: Any, network: Network, rng: np.random.Generator
+        self, state: State, k: int, problem: CountedProblem, network: Network, rng: Generator
     ) -> State:
         """Return the state of iteration k + 1, given that of iteration k = 0, 1, ...
 
@@ -183,11 +187,7 @@ def check_state(state: Any, sampler: object, shape: tuple[int, ...], before: obj
     method = f"{type(sampler).__name__}.{'init' if before is None else 'step'}"
     if before is None:
         expected = "a NamedTuple of arrays, x first"
-        right = (
-            isinstance(state, tuple)
-            and hasattr(state, "_fields")
-            and all(isinstance(part, np.ndarray) for part in state)
-        )
+        right = hasattr(state, "_fields") and all(isinstance(part, np.ndarray) for part in state)
     else:
         expected = f"{type(before).__name__}, as its init does"
         right = isinstance(state, type(before))
@@ -226,7 +226,7 @@ class Coefficients(NamedTuple):
 
 
 def track_average(
-    network: Network, weights: Any, vectors: np.ndarray, rest: np.ndarray, lane: int = 0
+    network: Network, weights: str | float, vectors: np.ndarray, rest: np.ndarray, lane: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     r"""Return each agent's running estimate of the agents' average vector, and its rest.
 
@@ -239,6 +239,6 @@ def track_average(
     return average, average - vectors
 
 
-def langevin_noise(rng: np.random.Generator, step_size: float, like: np.ndarray) -> np.ndarray:
+def langevin_noise(rng: Generator, step_size: float, like: np.ndarray) -> np.ndarray:
     r"""Return :math:`\sqrt{2 \eta}\, w` with w ~ N(0, I), of the shape and type of an array."""
     return sqrt(2 * step_size) * rng.standard_normal(like.shape, dtype=like.dtype.type)

@@ -35,6 +35,7 @@ from concord import conditionals
 from concord.needs import Needs, check_positive_definite, require
 from concord.networks.network import Network
 from concord.options import Index
+from concord.problem import Problem, Quadratic
 from concord.sampler import FullGradientSampler, langevin_noise
 from concord.sampling.schedules import Schedule
 
@@ -74,12 +75,12 @@ class ConsensusMC(FullGradientSampler[State]):
     ] = "draws"
     burn_in: Annotated[Index, "iterations that do not enter the moments"] = 0
 
-    def check(self, problem: Any, network: Network) -> None:
+    def check(self, problem: Problem | None, network: Network) -> None:
         """Refuse agents whose exp(-f_i) is no density, or that cannot draw from it, too."""
         super().check(problem, network)
         if self.step_size is None:
             require(problem, "gram", "give a step_size, without which a Gaussian is drawn from")
-        if hasattr(problem, "gram"):
+        if problem is not None and isinstance(problem, Quadratic):
             check_positive_definite(problem.gram)
 
     def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:

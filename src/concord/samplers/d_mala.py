@@ -46,6 +46,7 @@ from concord.errors import ConcordError
 from concord.needs import Needs, require
 from concord.networks.network import Network
 from concord.networks.weights import Weights
+from concord.problem import Problem
 from concord.sampler import FullGradientSampler, track_average
 from concord.sampling.schedules import Schedule
 
@@ -81,7 +82,7 @@ class DMALA(FullGradientSampler[State]):
     ]
     weights: Weights = "metropolis"
 
-    def check(self, problem: Any, network: Network) -> None:
+    def check(self, problem: Problem | None, network: Network) -> None:
         """Refuse a correction that does not fit the drift, or without Hessians, too."""
         super().check(problem, network)
         fitting = {"none": self.drift, "mala": "half"}.get(self.correction, "whole")

@@ -27,6 +27,7 @@ from concord.needs import Needs
 from concord.networks.network import Network
 from concord.networks.weights import Weights
 from concord.options import Kind, Positive
+from concord.problem import Problem
 from concord.sampler import OrderedSampler, Positions, langevin_noise
 from concord.sampling.schedules import Schedule
 
@@ -70,7 +71,7 @@ class DEPSGLD(OrderedSampler[Positions]):
     smoothing: Annotated[Positive, "gamma of the pull towards K"]
     weights: Weights = "metropolis"
 
-    def check(self, problem: Any, network: Network) -> None:
+    def check(self, problem: Problem | None, network: Network) -> None:
         """Refuse an empty box, too."""
         super().check(problem, network)
         box = self.constraint

@@ -41,6 +41,7 @@ from concord.conditionals import invert_precisions, multiply_each
 from concord.needs import Needs, require
 from concord.networks.network import Network
 from concord.options import Positive
+from concord.problem import Problem
 from concord.sampler import FullGradientSampler, langevin_noise
 from concord.sampling.schedules import Schedule
 
@@ -74,7 +75,7 @@ class GraphGibbs(FullGradientSampler[State]):
         "step size gamma_k of a Langevin step; none: a draw, which quadratic problems have",
     ] = None
 
-    def check(self, problem: Any, network: Network) -> None:
+    def check(self, problem: Problem | None, network: Network) -> None:
         """Refuse agents without a law to draw from, too: quadratic potentials have one."""
         super().check(problem, network)
         if self.step_size is None and problem is not None:

@@ -34,6 +34,7 @@ from concord.needs import Needs, require
 from concord.networks.compressions import Compression
 from concord.networks.network import Network
 from concord.options import Count, Share
+from concord.problem import Problem
 from concord.random import draw_subsets
 from concord.sampler import Sampler, langevin_noise
 from concord.sampling.schedules import Schedule
@@ -70,7 +71,7 @@ class QLSD(Sampler[State]):
         Count | None, "iterations between renewals of mini-batches' control variates; none: none"
     ] = None
 
-    def check(self, problem: Any, network: Network) -> None:
+    def check(self, problem: Problem | None, network: Network) -> None:
         """Refuse more participants than agents, and a mode that is not known, too."""
         super().check(problem, network)
         if self.participants is not None and self.participants > network.agents:
