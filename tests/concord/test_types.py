@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from processes import SOURCE
 
 CODE = """
