@@ -26,10 +26,3 @@ def special() -> ModuleType:
     import scipy.special  # as said above
 
     return scipy.special
-
-
-def sparse() -> ModuleType:
-    """Return SciPy's sparse arrays."""
-    import scipy.sparse  # as said above
-
-    return scipy.sparse

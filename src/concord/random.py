@@ -5,7 +5,7 @@ They are drawn by a generator, or enumerated where an exact law is read off a sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -30,21 +30,16 @@ def draw_choice(
     rng: Any,
     probability: Sequence[float] | np.ndarray,
     chains: int,
-    draw: Callable[[], np.ndarray] | None = None,
 ) -> np.ndarray:
     """Draw one of several outcomes for each chain; return their numbers, (chains,).
 
     A sampler that makes its random choices by this function has an exact law if its step is affine
     given the choices.
 
-    probability: probabilities of outcomes 0, 1, .... draw: function that draws the outcomes in
-    another way; None: by one uniform number of each chain.
+    probability: probabilities of outcomes 0, 1, .... Each chain takes one uniform number.
     """
     if is_enumerating(rng):
-        chosen: np.ndarray = rng.choose(np.asarray(probability, dtype=float), chains)
-        return chosen
-    if draw is not None:
-        return draw()
+        return rng.choose(np.asarray(probability, dtype=float), chains)
     numbers: np.ndarray = rng.random(chains)
     return (numbers[:, None] >= np.cumsum(probability)[:-1]).sum(axis=1)
 

@@ -18,7 +18,7 @@ from concord.models.model import (
     Split,
     shards_of,
 )
-from concord.problem import Agents
+from concord.problem import ALL, Agents
 
 if find_spec("jax"):  # else ``require_library`` says what to install
     import jax
@@ -138,7 +138,7 @@ class CompiledModel(Model):
         return self._pull_back(self._batches, x, rows)
 
     def minimize(
-        self, linear: Array, curvature: Array, start: Array, agents: Agents = slice(None)
+        self, linear: Array, curvature: Array, start: Array, agents: Agents = ALL
     ) -> tuple[Array, Array]:
         """Return minimizers by Newton's method, and their cost in gradients.
 

@@ -197,8 +197,7 @@ class _NumPyro(Split):
     def constrain(self, x: JaxArray) -> dict[str, JaxArray]:
         """Return latents and deterministic sites at x (dim,), by name."""
         arguments = self.model, self.args, self.kwargs, self.pieces(x)
-        sites: dict[str, JaxArray] = constrain_fn(*arguments, return_deterministic=True)
-        return sites
+        return constrain_fn(*arguments, return_deterministic=True)
 
     def unconstrain(self, draw: dict[str, JaxArray]) -> JaxArray:
         """Return the unconstrained latents of a draw, (dim,)."""

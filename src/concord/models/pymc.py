@@ -243,8 +243,7 @@ def _jax_function(
         return lambda *values: ()
     fresh = [TensorType(v.type.dtype, (None,) * v.type.ndim)() for v in inputs]
     rebuilt = _rebuild_graph(outputs, dict(zip(inputs, fresh, strict=True)))
-    compiled: Callable[..., Sequence[JaxArray]] = get_jaxified_graph(inputs=fresh, outputs=rebuilt)
-    return compiled
+    return get_jaxified_graph(inputs=fresh, outputs=rebuilt)
 
 
 def _rebuild_graph(

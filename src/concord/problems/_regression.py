@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from concord.problem import Agents
+from concord.problem import ALL, Agents
 from concord.problems.one_data_set import OneDataSet
 from concord.sampling.partition import AgentData
 
@@ -35,7 +35,7 @@ class RowsOfRegression(OneDataSet):
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim)."""
-        return self.batch_gradient_of(slice(None), x, rows)
+        return self.batch_gradient_of(ALL, x, rows)
 
     def batch_gradient_of(self, agents: Agents, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
         r"""Return mini-batch gradients of chosen agents, (chains, few, dim).

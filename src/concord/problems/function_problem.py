@@ -9,7 +9,7 @@ import numpy as np
 from concord.errors import ConcordError, short
 from concord.laws.gaussian import Gaussian
 from concord.options import Count, build
-from concord.problem import Agents
+from concord.problem import ALL, Agents
 from concord.problems.one_data_set import OneDataSet
 from concord.reference import read_reference
 from concord.values import check_masks
@@ -114,7 +114,7 @@ def _minimize(
     linear: np.ndarray,
     curvature: np.ndarray,
     start: np.ndarray,
-    agents: Agents = slice(None),
+    agents: Agents = ALL,
 ) -> tuple[np.ndarray, int]:
     """Return minimizers and cost of ``CountedProblem.minimize``, by a caller's map of all agents.
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.needs import check_positive_definite
-from concord.problem import Agents
+from concord.problem import ALL, Agents
 from concord.problems.arithmetic import multiply
 from concord.problems.one_data_set import OneDataSet
 from concord.values import read_numbers
@@ -65,11 +65,7 @@ class QuadraticProblem(OneDataSet):
         return multiply(v, self._transposed)
 
     def minimize(
-        self,
-        linear: np.ndarray,
-        curvature: np.ndarray,
-        start: np.ndarray,
-        agents: Agents = slice(None),
+        self, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray, agents: Agents = ALL
     ) -> tuple[np.ndarray, int]:
         """Return minimizers as ``CountedProblem`` does, in closed form, and their cost of 1."""
         return multiply(linear + self.shift[agents], self._inverse(curvature)[agents]), 1

@@ -42,10 +42,7 @@ class Ball(Kind):
         """Return the point of the ball nearest to each x, (..., dim)."""
         offset = x - self.center
         length = np.sqrt(np.einsum("...d,...d->...", offset, offset))[..., None]
-        projected: np.ndarray = self.center + offset * (
-            self.radius / np.maximum(length, self.radius)
-        )
-        return projected
+        return self.center + offset * (self.radius / np.maximum(length, self.radius))
 
 
 class Box(Kind):

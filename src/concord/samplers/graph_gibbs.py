@@ -85,8 +85,7 @@ class GraphGibbs(FullGradientSampler[State]):
     def _precisions(self, problem: Any, network: Network) -> np.ndarray:
         """Return the precisions H_i + (deg_i / rho) I given the neighbors, (agents, dim, dim)."""
         ties = network.degrees / self.tolerance
-        precisions: np.ndarray = problem.gram + ties[:, None, None] * np.eye(problem.dim)
-        return precisions
+        return problem.gram + ties[:, None, None] * np.eye(problem.dim)
 
     def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim), with covariances."""

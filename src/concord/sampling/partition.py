@@ -14,7 +14,7 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.options import Chosen, build
-from concord.problem import Agents
+from concord.problem import ALL, Agents
 
 Parts = list[np.ndarray]
 
@@ -104,9 +104,7 @@ class AgentData:
         """Return 1.0 for every row and 0.0 for padding, shape (agents, n_max)."""
         return (np.arange(self.targets.shape[1]) < self.counts[:, None]).astype(float)
 
-    def points_at(
-        self, rows: np.ndarray, agents: Agents = slice(None)
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def points_at(self, rows: np.ndarray, agents: Agents = ALL) -> tuple[np.ndarray, np.ndarray]:
         """Return features (..., agents, batch, d) and targets of rows (..., agents, batch).
 
         Rows are numbers of an agent's own. agents: whose they are, (chains, few); by default all.

@@ -26,7 +26,7 @@ from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.laws.reference_laws import Draws
 from concord.options import Count, NonNegative, Options, Positive
-from concord.problem import Agents
+from concord.problem import ALL, Agents
 from concord.problems import _newton, gaussian_fit
 from concord.problems._regression import PriorShare, RowsOfRegression, prior_share
 from concord.problems.arithmetic import multiply, sigmoid, sum_softplus
@@ -359,11 +359,7 @@ class LogisticRegression(TwoParameters, RowsOfRegression):
         return least, least + features.swapaxes(1, 2) @ features / 4
 
     def minimize(
-        self,
-        linear: np.ndarray,
-        curvature: np.ndarray,
-        start: np.ndarray,
-        agents: Agents = slice(None),
+        self, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray, agents: Agents = ALL
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return minimizers by Newton's method, and their cost in gradients.
 

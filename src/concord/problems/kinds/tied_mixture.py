@@ -259,8 +259,7 @@ class TiedMixture(TwoParameters, OneDataSet):
         alone = first * (count * first - 2 * total) + self._squares
         prior = 0.5 * (x**2 @ (1 / np.array(self.params.prior_variances))) / self.agents
         likelihood = sum_softplus(odds) - alone / (2 * self.params.variance)
-        potential: np.ndarray = prior - likelihood
-        return potential
+        return prior - likelihood
 
     @property
     def _all_points(self) -> np.ndarray:

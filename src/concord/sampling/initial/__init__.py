@@ -24,8 +24,7 @@ class Law(Chosen):
 
         Agents are independent.
         """
-        moments: Moments | None = self.module.moments(self.params, dim)
-        return moments
+        return self.module.moments(self.params, dim)
 
 
 def positions(law: Law, problem: Problem, shape: Shape, rng: np.random.Generator) -> np.ndarray:
