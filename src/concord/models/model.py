@@ -13,11 +13,8 @@ does not split is refused. JAX evaluates all chains and agents at once, as one c
 
 from __future__ import annotations
 
-import os
-import platform
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -305,23 +302,6 @@ def require_library(library: str) -> None:
     """Raise a ConcordError if a library is missing."""
     if (reason := install_hint(library)) is not None:
         raise ConcordError(f"model: {reason}")
-
-
-def of_studies(library: str, resources: Path) -> None:
-    """Configure JAX for jobs: double precision, one thread, a persistent compilation cache.
-
-    Compiled code suits this machine's processor, and is cached beside the data. With two threads or
-    more JAX waits for ever where it factorizes several matrices at once, as in a proximal step of a
-    Gaussian process.
-    """
-    require_library(library)
-    os.environ.setdefault("NPROC", "1")
-    import jax
-
-    cache = resources / "compiled" / platform.node()
-    jax.config.update("jax_enable_x64", True)
-    jax.config.update("jax_compilation_cache_dir", str(cache))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 
 def from_shards(
