@@ -17,7 +17,7 @@ import numpy as np
 
 Agents = np.ndarray | slice  # numbers of agents, or all of them
 ALL = slice(None)
-GradientCount = np.ndarray | int  # of gradients, of each agent or of all alike
+Cost = np.ndarray | int  # in gradients, of each agent or of all alike
 
 
 @runtime_checkable
@@ -109,7 +109,7 @@ class CountedProblem:
 
     def __init__(self, problem: Any, chains: int) -> None:
         self.problem = problem
-        self.gradients: GradientCount = 0
+        self.gradients: Cost = 0
         self.total: np.ndarray = np.zeros(problem.agents, dtype=np.int64)
         self._chain = np.arange(chains)[:, None]
         # Of the class: mini-batches hand on what their problem has, but not its full gradients.
@@ -172,7 +172,7 @@ class CountedProblem:
 
     def minimize(
         self, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray, agents: Agents = ALL
-    ) -> tuple[np.ndarray, GradientCount]:
+    ) -> tuple[np.ndarray, Cost]:
         r"""Return the x_i that solve :math:`\nabla f_i(x_i) + c_i x_i = b_i`, and count their cost.
 
         linear: b, (chains, few, dim). curvature: c of all agents, (agents,). start: a guess of the
@@ -194,19 +194,19 @@ class CountedProblem:
         self.pay(2)
         return self.problem.hessian_product(x, v)
 
-    def pay(self, gradients: GradientCount) -> None:
+    def pay(self, gradients: Cost) -> None:
         """Add a number of gradients to the count of each agent, as the price of other work.
 
         An exact draw from a law is such work. gradients: a number, or (chains, agents).
         """
         self.gradients = self.gradients + gradients
 
-    def take(self) -> GradientCount:
+    def take(self) -> Cost:
         """Return the gradients counted in this iteration, and set the count to zero."""
         counted, self.gradients = self.gradients, 0
         return counted
 
-    def close_count(self, awake: np.ndarray | None) -> GradientCount:
+    def close_count(self, awake: np.ndarray | None) -> Cost:
         """Add the numbers of gradients of this iteration to ``total``, and return those numbers.
 
         awake: which agents are charged, a mask (chains, agents); None: all. The count starts again

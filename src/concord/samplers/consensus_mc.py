@@ -88,7 +88,7 @@ class ConsensusMC(FullGradientSampler[State]):
         chains, agents, dim = x0.shape
         z = np.zeros((chains, dim) if self.combine == "gaussian" else 0)
         squares = np.zeros((chains, agents, dim, dim))
-        laws: Any = np.empty((2, 0))
+        laws = np.empty(0), np.empty(0)
         if self.step_size is None:
             laws = conditionals.invert_precisions(problem.gram)
         return State(x0, np.zeros_like(x0), squares, np.zeros(1), z, *laws)
