@@ -70,11 +70,7 @@ class LinearizedPath(Path):
         self._parts: list[tuple[list[Update], Path, Moments]] = []
 
     def _advance(
-        self,
-        moments: Moments,
-        first: int,
-        end: int,
-        done: Callable[[int], object] = lambda n: None,
+        self, moments: Moments, first: int, end: int, done: Callable[[int], object] = lambda n: None
     ) -> Moments:
         """Return the moments at iteration ``end``, linearizing further parts where needed."""
         while not self._begins or _next_linearization(self._begins[-1]) <= end:

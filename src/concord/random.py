@@ -26,11 +26,7 @@ def is_enumerating(rng: object) -> bool:
     return hasattr(rng, "choose")
 
 
-def draw_choice(
-    rng: Any,
-    probability: Sequence[float] | np.ndarray,
-    chains: int,
-) -> np.ndarray:
+def draw_choice(rng: Any, probability: Sequence[float] | np.ndarray, chains: int) -> np.ndarray:
     """Draw one of several outcomes for each chain; return their numbers, (chains,).
 
     A sampler that makes its random choices by this function has an exact law if its step is affine

@@ -27,13 +27,7 @@ from concord.minibatches import Batches
 from concord.options import Count, Options, Positive
 from concord.problems._regression import PriorShare, RowsOfRegression, prior_share
 from concord.problems.arrays import divide_rows
-from concord.problems.points import (
-    LegacySeed,
-    Table,
-    legacy_data,
-    read_points,
-    required_tables,
-)
+from concord.problems.points import LegacySeed, Table, legacy_data, read_points, required_tables
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampling.partition import AgentData, Partition, PartitionLike, check_rows
 
@@ -182,10 +176,7 @@ class LinearRegression(RowsOfRegression, QuadraticProblem):
     link = staticmethod(np.asarray)  # the identity
 
     def __init__(
-        self,
-        data: AgentData,
-        params: Params,
-        beyond: tuple[np.ndarray, np.ndarray] | None = None,
+        self, data: AgentData, params: Params, beyond: tuple[np.ndarray, np.ndarray] | None = None
     ) -> None:
         self.data = data
         self.counts = data.counts
