@@ -55,7 +55,7 @@ class DataSets(Protocol):
 class ProblemKind(Protocol):
     """A module of ``concord.problems.kinds``: a kind of problem."""
 
-    Params: type
+    Params: type[Options]
 
     def check(self, params: Options, agents: int) -> None:
         """Refuse options that are impossible together, or for this many agents."""
@@ -70,7 +70,7 @@ class ProblemKind(Protocol):
 class PartitionKind(Protocol):
     """A kind of partition, a module of ``concord.sampling.partitions``."""
 
-    Params: type
+    Params: type[Options]
 
     def split(
         self, params: Options, rows: int, labels: np.ndarray | None, agents: int, rng: Generator
@@ -85,7 +85,7 @@ class PartitionKind(Protocol):
 class ScheduleKind(Protocol):
     """A kind of schedule, a module of ``concord.sampling.schedules``."""
 
-    Params: type
+    Params: type[Options]
 
     def schedule(self, params: Options) -> Callable[[int], float]:
         """Return the step size as a positive function of k; a ``Schedule`` if it has that form."""
@@ -95,7 +95,7 @@ class ScheduleKind(Protocol):
 class InitialKind(Protocol):
     """A kind of initial law, a module of ``concord.sampling.initial``."""
 
-    Params: type
+    Params: type[Options]
 
     def draw(
         self, params: Options, problem: Problem, shape: tuple[int, int, int], rng: Generator

@@ -24,6 +24,7 @@ from typing import (
     Self,
     TypeVar,
     dataclass_transform,
+    overload,
 )
 
 import msgspec
@@ -77,6 +78,10 @@ class Kind(
     """The options of one of several kinds, chosen by the key ``kind`` (the class's name)."""
 
 
+@overload
+def build(kind: type[T], value: object, where: str = "") -> T: ...
+@overload
+def build(kind: object, value: object, where: str = "") -> Any: ...
 def build(kind: Any, value: object, where: str = "") -> Any:
     """Return the object of type ``kind`` that a plain value stands for, strictly checked.
 

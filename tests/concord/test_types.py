@@ -1,4 +1,4 @@
-"""What mypy knows of a sampler: the state of its steps."""
+"""What mypy knows: the state of a sampler's steps, and what options are built."""
 
 import os
 import re
@@ -16,7 +16,9 @@ import numpy as np
 from numpy.random import Generator
 from concord import Sampler
 from concord.networks.network import Network
+from concord.options import build
 from concord.problem import CountedProblem
+from concord.record import Record
 from concord.samplers.de_sghmc import DESGHMC
 from concord.samplers.de_sgld import DESGLD
 
@@ -48,6 +50,7 @@ class Plain(Sampler):
 def run(
     sampler: DESGHMC, other: DESGLD, problem: CountedProblem, network: Network, rng: Generator
 ) -> None:
+    assert_type(build(Record, {"every": 2}), Record)
     x = np.zeros((1, problem.agents, problem.dim))
     state = sampler.step(sampler.init(x, problem, network, rng), 0, problem, network, rng)
     assert_type(state.v, np.ndarray)
@@ -57,7 +60,8 @@ def run(
 """
 
 
-def test_the_state_of_a_step_is_known(tmp_path):
+@pytest.mark.slow
+def test_states_of_steps_and_options_are_known(tmp_path):
     pytest.importorskip("mypy")
     (tmp_path / "own.py").write_text(CODE)
     root = Path(SOURCE).parent
