@@ -1,7 +1,6 @@
 """The largest stable step of an affine sampler, beyond which its law diverges."""
 
 from functools import reduce
-from typing import Any
 
 from msgspec import structs
 
@@ -26,7 +25,7 @@ def constant_steps(sampler: Algorithm, k: int) -> dict[str, Schedule]:
 
 def with_step(sampler: Algorithm, name: str, value: float, k: int) -> Algorithm:
     """Return the sampler with another constant step, its others at their values in iteration k."""
-    changes: dict[str, Any] = {**constant_steps(sampler, k), name: Schedule(value)}
+    changes: dict[str, Schedule] = {**constant_steps(sampler, k), name: Schedule(value)}
     return structs.replace(sampler, **changes)
 
 
