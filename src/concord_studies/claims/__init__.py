@@ -71,7 +71,8 @@ def judge(rule: str, *, says: str = "", what: str = "number", **terms: Any) -> V
         stated[name] = {"metric": what, "at": "all", **stated[name]}
     check = build(checks.Check, stated, "judge")
     runs = {name: _build_runs(rows, stated[name]["metric"]) for name, rows in tables.items()}
-    judgement = verdicts.judge(check, lambda quantity: runs[quantity.experiments[0]])
+    reads = [(of, runs[of.experiments[0]]) for of in checks.quantities(check)]
+    judgement = verdicts.judge(check, reads, lambda run: run)
     asks = rules()[rule].rule if rule in rules() else str(type(check).__doc__).splitlines()[0]
     number = judgement.margin.text if judgement.margin else ""
     return Verdict(says, rule, asks, judgement.verdict, judgement.ours, number)

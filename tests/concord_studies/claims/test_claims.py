@@ -69,10 +69,11 @@ def curve(experiment: str, *numbers: tuple[float, ...]) -> Measured:
 def judge(kind: str, options: dict[str, Any], *runs: Measured) -> verdicts.Judgement:
     check = build(checks.KINDS[kind], options, "x.yaml: claims.c.check")
 
-    def source(quantity: Quantity) -> list[Measured]:
+    def read(quantity: Quantity) -> list[Measured]:
         return [m for m in runs if m.run["experiment"] == quantity.experiment]
 
-    return verdicts.judge(check, source)
+    reads = [(quantity, read(quantity)) for quantity in checks.quantities(check)]
+    return verdicts.judge(check, reads, lambda run: run)
 
 
 A, B = {"experiment": "a", "metric": "w2_exact"}, {"experiment": "b", "metric": "w2_exact"}
