@@ -99,9 +99,9 @@ def build_task(run: Run, resources: Path) -> Task:
     assert run.arena is not None
 
     def masks() -> np.random.Generator:
-        return streams.generator(run.seed, "network", run.paper, run.problem_name)
+        return streams.generator(run.seed, "network", run.paper, run.problem.name)
 
-    problem_name = run.problem_name
+    problem_name = run.problem.name
     names = [problem_name, *(f"{problem_name}/{number + 1}" for number in range(run.arena.sets))]
     module, document = run.problem.module, run.document
     stated = [run.seed, run.data_digest(), *(document[key] for key in _OF_PROBLEMS)]

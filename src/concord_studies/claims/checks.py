@@ -192,10 +192,13 @@ def _pair_by_keys(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices, in ``first`` and ``second``, of all pairs that agree in ``names``."""
     keys = [numbers.keys(names) for numbers in (first, second)]
-    for side_keys, other_keys, other in ((keys[0], keys[1], "second"), (keys[1], keys[0], "first")):
-        alone = [key for key in side_keys if key not in set(other_keys)]
-        if alone:
-            what = ", ".join(f"{n} {k}" for n, k in zip(names, alone[0], strict=True))
+    for side_keys, others, other in (
+        (keys[0], {*keys[1]}, "second"),
+        (keys[1], {*keys[0]}, "first"),
+    ):
+        alone = next((key for key in side_keys if key not in others), None)
+        if alone is not None:
+            what = ", ".join(f"{n} {k}" for n, k in zip(names, alone, strict=True))
             raise Missing(
                 f"numbers cannot be paired: the {other} quantity has none of {what}; choose the "
                 f"same {' and '.join(names)} on both sides, or a single one on one of them"

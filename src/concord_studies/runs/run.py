@@ -21,7 +21,7 @@ from concord.errors import ConcordError
 from concord.networks.conditions import Conditions
 from concord.networks.network import Network
 from concord.networks.topology import ChosenTopology
-from concord.options import Chosen, build, plain
+from concord.options import build, plain
 from concord.problem import Problem
 from concord.record import Record, check_record
 from concord.sampling.initial import Law
@@ -33,20 +33,13 @@ from concord_studies.datasets.folder import DataFolder
 from concord_studies.datasets.tables import Recorded
 from concord_studies.digests import digest
 from concord_studies.provenance import sha256
-from concord_studies.runs.keys import Arena, Keys
-
-
-class ChosenProblem(Chosen):
-    """A kind of problem with its options, as a study or a caller states it."""
-
-    room = "problems"
+from concord_studies.runs.keys import Arena, ChosenProblem, Keys
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
     """A run of an experiment, with every parameter stated.
 
-    problem_name: runs of a paper that name the same problem share its data and their starts.
     arena: what makes the run a cell of the arena, which is scored and not sampled.
     where: file and key that messages name.
     """
@@ -60,7 +53,6 @@ class Run:
     seed: int
     agents: int
     topology: ChosenTopology
-    problem_name: str
     problem: ChosenProblem
     partition: PartitionChoice
     sampler: ChosenSampler
@@ -76,15 +68,12 @@ class Run:
     where: str
 
     @classmethod
-    def from_document(cls, stated: Mapping[str, Any], where: str, keys: Keys | None = None) -> Run:
+    def from_document(cls, stated: Mapping[str, Any], where: str) -> Run:
         """Return the run that a document states: ``Keys``, and what identifies the run.
 
-        ``keys`` are its keys where they have been read before. A ConcordError that names ``where``
-        and the key.
+        A ConcordError that names ``where`` and the key.
         """
-        keys = keys or build(Keys, {key: stated[key] for key in _KEYS if key in stated}, where)
-        problem, place = stated["problem"], f"{where}.problem"
-        unnamed = {key: value for key, value in problem.items() if key != "name"}
+        keys = build(Keys, {key: stated[key] for key in _KEYS if key in stated}, where)
         return cls(
             paper=stated["paper"],
             experiment=stated["experiment"],
@@ -92,10 +81,7 @@ class Run:
             labels=stated["labels"],
             scale=stated["scale"],
             seed=stated["seed"],
-            problem_name=problem["name"],
-            problem=ChosenProblem.parse(unnamed, place),
-            sampler=ChosenSampler.parse(stated["sampler"], f"{where}.sampler"),
-            **{name: getattr(keys, name) for name in _KEYS if name not in ("problem", "sampler")},
+            **{name: getattr(keys, name) for name in _KEYS},
             assumptions=tuple(stated["assumptions"]),
             where=where,
         )
@@ -104,7 +90,6 @@ class Run:
     def document(self) -> dict[str, Any]:
         """Return all that states the run, with every option written out: its identity."""
         stated = {name: plain(getattr(self, name)) for name in _KEYS}
-        stated["problem"] = {"name": self.problem_name, **stated["problem"]}
         return {
             "paper": self.paper,
             "experiment": self.experiment,
@@ -137,7 +122,7 @@ class Run:
     @property
     def stream_labels(self) -> Labels:
         """Return the labels of the run's random streams: paper, problem, experiment and run."""
-        return Labels(self.paper, self.problem_name, self.experiment, self.stream_name)
+        return Labels(self.paper, self.problem.name, self.experiment, self.stream_name)
 
     @cached_property
     def network_of_agents(self) -> Network:
@@ -174,7 +159,7 @@ class Run:
         ``resources`` holds the data files, ``<data set>/<file>``; ``name`` is that of another data
         set than the run's own.
         """
-        label = name or self.problem_name
+        label = name or self.problem.name
 
         def stream(what: str) -> np.random.Generator:
             """Return the generator of random numbers with this label for the data set."""
