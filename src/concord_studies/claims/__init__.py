@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from concord.errors import ConcordError, nearest, short
+from concord.errors import ConcordError, require_known, short
 from concord.options import build
 from concord_studies.claims import checks, verdicts
 from concord_studies.claims.claim import apply_rule, rules
@@ -58,9 +58,7 @@ def judge(rule: str, *, says: str = "", what: str = "number", **terms: Any) -> V
     the labels that vary on both sides. A ConcordError names a rule or an option that does not
     exist, or a value that is not a number.
     """
-    names = [*rules(), *checks.KINDS]
-    if rule not in names:
-        raise ConcordError(f"judge: there is no rule {short(rule)}; {nearest(rule, names)}")
+    require_known("rule", rule, [*rules(), *checks.KINDS], "judge")
     tables = {name: rows for name, rows in terms.items() if _is_quantity(rows)}
     stated: dict[str, Any] = {**terms, **{name: {"experiment": name} for name in tables}}
     if rule in rules():

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec.structs import replace
 
-from concord.errors import ConcordError, nearest, short
+from concord.errors import ConcordError, require_known, short
 from concord.options import Options, Some, build
 from concord_studies.claims import checks
 from concord_studies.io import build_file, load_yaml
@@ -39,10 +39,7 @@ def apply_rule(check: Mapping[str, Any], name: str, where: str) -> dict[str, Any
 
     A ConcordError if there is no such rule, or the check changes what it sets.
     """
-    if name not in rules():
-        raise ConcordError(
-            f"{where}.rule: there is no rule {short(name)}; {nearest(name, rules())}"
-        )
+    require_known("rule", name, rules(), f"{where}.rule")
     return _join_checks(rules()[name].check, check, name, f"{where}.check")
 
 

@@ -11,7 +11,7 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 from concord import kinds
-from concord.errors import ConcordError, nearest, short
+from concord.errors import ConcordError, nearest, prefix_errors, require_known, short
 from concord.networks.spectrum import spectrum_of
 from concord.networks.topology import ChosenTopology
 from concord.options import build
@@ -172,12 +172,6 @@ def _resolve(
     where = study.locate(f"experiments.{experiment}")
     _check_keys(mapping, Keys.__struct_fields__, where)
     mapping = {**mapping, **_resolve_kinds(study, experiment, mapping, where)}
-    arena = mapping.get("arena") is not None
-    if arena != ("entry" in labels):
-        raise ConcordError(
-            f"{where}.sweep: cells of the arena, which have the key arena, are told apart by "
-            "an axis called entry, and no other runs have one; add the other, or rename it"
-        )
     stated = {
         **mapping,
         "paper": study.key,
@@ -190,6 +184,11 @@ def _resolve(
     }
     run = Run.from_document(stated, where)
     study.check_reading(run.reading, f"{where}.reading", run.problem.name)
+    if (run.arena is not None) != ("entry" in labels):
+        raise ConcordError(
+            f"{where}.sweep: cells of the arena, which have the key arena, are told apart by "
+            "an axis called entry, and no other runs have one; add the other, or rename it"
+        )
     if not study.checked and not changed:  # what a universe cannot have is a result
         parts = mapping["topology"], run.agents, mapping.get("network"), run.sampler.order
         stated_graph = repr(parts)
@@ -221,9 +220,8 @@ def _resolve_kinds(
         keys = {"name": stated} if isinstance(stated, str) else stated
         base = keys.get("name", "")
         named = study.problems.get(base) if isinstance(base, str) else None
-        if base and named is None and "kind" not in keys:
-            remedy = nearest(base, study.problems)
-            raise ConcordError(f"{where}.problem: there is no problem {short(base)}; {remedy}")
+        if base and isinstance(base, str) and "kind" not in keys:
+            require_known("problem", base, study.problems, f"{where}.problem")
         problem = {"name": experiment, **merge(named or {}, keys)}
         if kinds.exists("problems", kind := problem.get("kind")):
             for key in declared(kinds.find("problems", kind, f"{where}.problem"), "FILES"):
@@ -261,14 +259,9 @@ def _resolve_symbol(start: str, topology: Any, agents: Any, where: str, key: str
         )
     chosen = ChosenTopology.parse(topology, f"{where}.topology")
     graph = chosen.graph(build(Agents, agents, f"{where}.agents"), f"{where}.topology")
-    try:
+    with prefix_errors(place):
         spectrum = spectrum_of(graph)
-    except ConcordError as error:
-        raise ConcordError(f"{place}: {error}") from None
-    if symbol not in spectrum:
-        raise ConcordError(
-            f"{place}: there is no symbol {short(symbol)}; {nearest(symbol, spectrum)}"
-        )
+    require_known("symbol", symbol, spectrum, place)
     if not spectrum[symbol] > 0:
         raise ConcordError(f"{place}: {symbol} of this network is not positive; write a number")
     return value / spectrum[symbol]

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from concord import kinds
-from concord.errors import ConcordError, nearest, short
+from concord.errors import ConcordError, require_known
 from concord.options import build
 from concord_studies import selection
 from concord_studies.claims import checks
@@ -77,11 +77,7 @@ class Study(StudyFiles):
 
     def runs_of(self, experiment: Any, where: str = "experiments") -> list[Run]:
         """Return the runs of an experiment, without resolving others; ``where`` names it."""
-        if not isinstance(experiment, str) or experiment not in self.experiments:
-            raise ConcordError(
-                f"{self.locate(where)}: there is no experiment {short(experiment)}; "
-                f"{nearest(experiment, self.experiments)}"
-            )
+        require_known("experiment", experiment, self.experiments, self.locate(where))
         if experiment not in self._resolved:
             self._resolved[experiment] = list(expand(self, experiment))
         return self._resolved[experiment]
@@ -95,11 +91,7 @@ class Study(StudyFiles):
     def run(self, experiment: str, name: str) -> Run:
         """Return one run."""
         runs = {run.name: run for run in self.runs_of(experiment)}
-        if name not in runs:
-            raise ConcordError(
-                f"{self.locate('experiments')}: {experiment} has no run {short(name)}; "
-                f"{nearest(name, runs)}"
-            )
+        require_known("run", name, runs, self.locate(f"experiments.{experiment}"))
         return runs[name]
 
     def select(self, stated: Mapping[str, Any] | str, where: str) -> list[Run]:
@@ -133,10 +125,7 @@ class Study(StudyFiles):
     def output(self, section: str, name: str) -> Output:
         """Return a figure or table by section and id."""
         entries = self.outputs(section)
-        if name not in entries:
-            raise ConcordError(
-                f"{self.locate(section)}: there is no entry {short(name)}; {nearest(name, entries)}"
-            )
+        require_known("entry", name, entries, self.locate(section))
         return entries[name]
 
     def kind_of(self, section: str, name: str) -> tuple[Any, Any]:

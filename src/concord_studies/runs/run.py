@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import astuple
 
 from concord import kinds, streams
 from concord.arguments import ChosenSampler
 from concord.chains import Labels
 from concord.contracts import ProblemKind
-from concord.errors import ConcordError
+from concord.errors import ConcordError, prefix_errors
 from concord.networks.conditions import Conditions
 from concord.networks.network import Network
 from concord.networks.topology import ChosenTopology
@@ -136,13 +137,14 @@ class Run:
         A ConcordError that names ``where`` and the key below it.
         """
         network = self.network_of_agents
-        _call_with_place(
-            f"{self.where}.agents", self.problem.module.check, self.problem.params, self.agents
-        )
-        for name in (*self.data_sets, *self.optional_data_sets):
-            _call_with_place(self.where, registry.files_of, name)
+        with prefix_errors(f"{self.where}.agents"):
+            self.problem.module.check(self.problem.params, self.agents)
+        with prefix_errors(self.where):
+            for name in (*self.data_sets, *self.optional_data_sets):
+                registry.files_of(name)
         if self.arena is None:  # in the arena, a sampler that refuses the task is a result
-            _call_with_place(f"{self.where}.topology", self.sampler.params.check, None, network)
+            with prefix_errors(f"{self.where}.topology"):
+                self.sampler.params.check(None, network)
         elif self.arena.epsilon is not None and (
             self.network is None or self.network.privacy is None or len(self.arena.budget) > 1
         ):
@@ -220,31 +222,15 @@ class Run:
     @property
     def modules(self) -> tuple[Path, ...]:
         """Return the files of the run's kinds, which are chosen by name and not imported."""
-        components = [
-            ("samplers", self.sampler.kind),
-            ("problems", self.problem.kind),
-            ("topologies", self.topology.kind),
-            ("partitions", self.partition.kind),
-            ("initial", self.initial.kind),
-        ]
-        if self.network is not None and self.network.compression is not None:
-            components.append(("compressions", self.network.compression.kind))
-        options = self.sampler.params
-        values = [getattr(options, name) for name in options.__struct_fields__]
-        schedules = {value.kind for value in values if isinstance(value, Schedule)}
-        components += [("schedules", kind) for kind in sorted(schedules)]
-        return tuple(kinds.location(room, kind) for room, kind in components)
+        chosen = [self.sampler, self.problem, self.topology, self.partition, self.initial]
+        chosen += [self.network.compression] * bool(self.network and self.network.compression)
+        steps = {each for each in astuple(self.sampler.params) if isinstance(each, Schedule)}
+        parts = [(part.room, part.kind) for part in chosen]
+        parts += [("schedules", kind) for kind in sorted({step.kind for step in steps})]
+        return tuple(kinds.location(room, kind) for room, kind in parts)
 
 
 _KEYS = Keys.__struct_fields__
-
-
-def _call_with_place(where: str, function: Any, *arguments: Any) -> None:
-    """Call a function for its checks; put ``where`` in front of the sentence of a ConcordError."""
-    try:
-        function(*arguments)
-    except ConcordError as error:
-        raise ConcordError(f"{where}: {error}") from None
 
 
 def recorded_iterations(document: Mapping[str, Any]) -> Sequence[int]:
