@@ -32,7 +32,6 @@ the place of ``b2_by_<price>``, and no targets are set.
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -219,7 +218,7 @@ class _Cell:
         except NoLaw:
             if not self._arena.sampled:
                 raise
-        fewer = replace(run, chains=max(run.chains // share, 2))
+        fewer = run.vary(chains=max(run.chains // share, 2))
         return Chains(samplers, named, network, fewer, self._mix, self._task.cache)
 
     def _network(self, sampler: Algorithm, price: Mapping[str, float]) -> Network:

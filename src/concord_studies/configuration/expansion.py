@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
+from msgspec.structs import force_setattr
+
 from concord import kinds
 from concord.errors import ConcordError, nearest, prefix_errors, require_known, short
 from concord.networks.spectrum import spectrum_of
@@ -202,7 +204,7 @@ def _resolve(
         for name, entry in study.assumptions.items()
         if matches(run.document, entry.rests or {})
     )
-    vars(run)["assumptions"] = rests  # nobody has seen the run yet
+    force_setattr(run, "assumptions", rests)  # nobody has seen the run yet
     run.document["assumptions"] = list(rests)
     return run
 

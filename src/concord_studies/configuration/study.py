@@ -1,7 +1,6 @@
 """A study: its runs, and the figures, tables and claims that show and judge them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace as with_changes
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -68,7 +67,7 @@ class Study(StudyFiles):
         changes = [change for change in changes if change.layer.keys and change.holds_for(run)]
         if changes:
             (run,) = expand(self, run.experiment, run.name, changes)
-        return run if seed is None else with_changes(run, seed=seed)
+        return run if seed is None else run.vary(seed=seed)
 
     @cached_property
     def runs(self) -> dict[tuple[str, str], Run]:

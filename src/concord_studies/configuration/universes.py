@@ -7,7 +7,6 @@ others are those of the study. A run that an earlier universe has as well is com
 
 import itertools
 from dataclasses import dataclass
-from dataclasses import replace as with_changes
 
 from msgspec.structs import replace
 
@@ -118,8 +117,7 @@ def reduce_run(study: Study, run: Run) -> Run:
     if all(any(metrics.is_exact(family, name) for family in families) for name in names):
         legacy = run.document["problem"].get("legacy_seed")
         draws_nothing = legacy and run.partition.kind == "consecutive"
-        return with_changes(
-            run,
+        return run.vary(
             metrics=families,
             chains=0,
             record=replace(run.record, probes=()),
@@ -129,5 +127,5 @@ def reduce_run(study: Study, run: Run) -> Run:
         at = {k for q in read for k in (q.at if isinstance(q.at, tuple) else [q.at])} - {"last"}
         due = run.record.iterations(run.iterations).tolist()
         iterations = tuple(k for k in due if k in {*at, due[-1]})
-        return with_changes(run, metrics=families, record=replace(run.record, at=iterations))
-    return with_changes(run, metrics=families)
+        return run.vary(metrics=families, record=replace(run.record, at=iterations))
+    return run.vary(metrics=families)

@@ -6,101 +6,70 @@ A study makes it once from a cell, ``runs.yaml`` holds it as a document, and job
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from msgspec.structs import astuple
+from msgspec import field
+from msgspec.structs import astuple, replace
 
 from concord import kinds, streams
 from concord.arguments import ChosenSampler
 from concord.chains import Labels
 from concord.contracts import ProblemKind
 from concord.errors import ConcordError, prefix_errors
-from concord.networks.conditions import Conditions
 from concord.networks.network import Network
-from concord.networks.topology import ChosenTopology
 from concord.options import build, plain
 from concord.problem import Problem
-from concord.record import Record, check_record
-from concord.sampling.initial import Law
-from concord.sampling.partition import Partition, PartitionChoice
+from concord.record import check_record
+from concord.sampling.partition import Partition
 from concord.sampling.schedules import Schedule
 from concord_studies.contracts import declared
 from concord_studies.datasets import registry
 from concord_studies.datasets.folder import DataFolder
-from concord_studies.datasets.tables import Recorded
 from concord_studies.digests import digest
 from concord_studies.provenance import sha256
-from concord_studies.runs.keys import Arena, ChosenProblem, Keys
+from concord_studies.runs.keys import Keys
+
+# What a document states of a run before its keys.
+IDENTITY = "paper", "experiment", "run", "labels", "scale", "seed"
 
 
-@dataclass(frozen=True, eq=False)
-class Run:
-    """A run of an experiment, with every parameter stated.
+class Run(Keys, kw_only=True, dict=True, eq=False):
+    """A run of an experiment, with every parameter stated: its keys, and what identifies it.
 
-    arena: what makes the run a cell of the arena, which is scored and not sampled.
     where: file and key that messages name.
     """
 
     paper: str
     experiment: str
-    name: str
-    labels: Mapping[str, str]
-    reading: str
+    name: str = field(name="run")
+    labels: dict[str, str]
     scale: str
     seed: int
-    agents: int
-    topology: ChosenTopology
-    problem: ChosenProblem
-    partition: PartitionChoice
-    sampler: ChosenSampler
-    initial: Law
-    chains: int
-    iterations: int
-    record: Record
-    metrics: tuple[str, ...]
-    network: Conditions | None
-    arena: Arena | None
-    recorded: Recorded | None
     assumptions: tuple[str, ...]
     where: str
 
     @classmethod
     def from_document(cls, stated: Mapping[str, Any], where: str) -> Run:
-        """Return the run that a document states: ``Keys``, and what identifies the run.
+        """Return the run that a document states; a ConcordError names ``where`` and the key."""
+        run: Run = build(cls, {**stated, "where": where}, where)
+        return run
 
-        A ConcordError that names ``where`` and the key.
-        """
-        keys = build(Keys, {key: stated[key] for key in _KEYS if key in stated}, where)
-        return cls(
-            paper=stated["paper"],
-            experiment=stated["experiment"],
-            name=stated["run"],
-            labels=stated["labels"],
-            scale=stated["scale"],
-            seed=stated["seed"],
-            **{name: getattr(keys, name) for name in _KEYS},
-            assumptions=tuple(stated["assumptions"]),
-            where=where,
-        )
+    def vary(self, **changes: Any) -> Run:
+        """Return a copy with other values, by name, which are not checked."""
+        copy = replace(self, **changes)
+        vars(copy).clear()  # what was computed of the run itself
+        return copy
 
     @cached_property
     def document(self) -> dict[str, Any]:
         """Return all that states the run, with every option written out: its identity."""
-        stated = {name: plain(getattr(self, name)) for name in _KEYS}
-        return {
-            "paper": self.paper,
-            "experiment": self.experiment,
-            "run": self.name,
-            "labels": dict(self.labels),
-            "scale": self.scale,
-            "seed": self.seed,
-            **{name: value for name, value in stated.items() if value is not None},
-            "assumptions": list(self.assumptions),
-        }
+        stated = plain(self)
+        own = {name: stated[name] for name in IDENTITY}
+        keys = {name: stated[name] for name in Keys.__struct_fields__ if stated[name] is not None}
+        return {**own, **keys, "assumptions": stated["assumptions"]}
 
     @cached_property
     def digest(self) -> str:
@@ -228,9 +197,6 @@ class Run:
         parts = [(part.room, part.kind) for part in chosen]
         parts += [("schedules", kind) for kind in sorted({step.kind for step in steps})]
         return tuple(kinds.location(room, kind) for room, kind in parts)
-
-
-_KEYS = Keys.__struct_fields__
 
 
 def recorded_iterations(document: Mapping[str, Any]) -> Sequence[int]:
