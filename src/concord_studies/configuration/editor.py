@@ -71,9 +71,6 @@ def schema_of_options(execute: bool = True) -> dict[str, Any]:
             keys = definitions[names[cls]].setdefault("properties", {})  # kinds may share options
             keys.setdefault("kind", {"enum": []})["enum"].append(kind)
         definitions[part] = {"anyOf": [{"$ref": REF + names[c]} for c in params[package].values()]}
-        if part in run["properties"]:
-            described = {"description": run["properties"][part]["description"]}
-            run["properties"][part] = {"$ref": f"{REF}{part}", **described}
     for cls in params["problems"].values():
         definitions[names[cls]]["properties"]["name"] = {"type": "string"}
     power = definitions[names[params["schedules"]["power"]]]["properties"]

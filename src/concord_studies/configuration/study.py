@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -25,17 +24,15 @@ from concord_studies.runs.run import Run
 class Study(StudyFiles):
     """A study with its runs, expanded from sweeps, and its figures, tables and claims."""
 
-    def __init__(
-        self,
-        path: Path,
-        config: Mapping[str, Any],
-        checked: bool = False,
-        contents: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Read a study's folder, or take over its ``contents``; ``checked`` skips checks."""
-        super().__init__(path, config, checked, contents)
-        self._resolved: dict[str, list[Run]] = {}  # by experiment
-        self._kinds: dict[tuple[str, str], tuple[Any, Any]] = {}
+    @cached_property
+    def _resolved(self) -> dict[str, list[Run]]:
+        """The runs of each experiment that has been asked for."""
+        return {}
+
+    @cached_property
+    def _kinds(self) -> dict[tuple[str, str], tuple[Any, Any]]:
+        """The module and options of each figure and table that has been asked for."""
+        return {}
 
     @cached_property
     def alternatives(self) -> dict[str, dict[str, Change]]:
