@@ -20,8 +20,8 @@ inconclusive.
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from msgspec.structs import asdict
@@ -57,17 +57,18 @@ class Excess:
     value: np.ndarray
     lo: np.ndarray
     hi: np.ndarray
+    _: KW_ONLY
     strict: bool = False
 
     @classmethod
-    def from_ends(cls, first: Any, second: Any, strict: bool = False) -> "Excess":
+    def from_ends(cls, first: Any, second: Any, strict: bool = False) -> Self:
         """Return the excess of numbers over others; each is a list of value, lo and hi.
 
         Two that are infinite alike exceed each other, in a rule that is not strict by nothing.
         """
         pairs = zip(first, (second[0], second[2], second[1]), strict=True)
         alike = math.inf if strict else 0.0
-        return cls(*(_subtract(one, other, alike) for one, other in pairs), strict)
+        return cls(*(_subtract(one, other, alike) for one, other in pairs), strict=strict)
 
     @property
     def is_met(self) -> bool:
@@ -102,13 +103,14 @@ class Margin:
     value: float
     lo: float
     hi: float
+    _: KW_ONLY
     low: float = -math.inf
     high: float = math.inf
     what: str = ""  # of the quantity it is, such as a ratio
     printed: float | None = None
 
     @classmethod
-    def from_ends(cls, ends: Iterable[Any], **rule: Any) -> "Margin":
+    def from_ends(cls, ends: Iterable[Any], **rule: Any) -> Self:
         """Return the margin of ``ends``, (value, lo, hi); ``rule`` has the other fields by name."""
         return cls(*map(float, ends), **rule)
 
@@ -142,6 +144,9 @@ class Result(NamedTuple):
 class _Rule(Kind):
     """A rule that numbers of quantities meet or exceed.
 
+    ``exceed`` takes the numbers of each of its quantities and returns its ``Result``; ``pair``,
+    where a check has it, which of them are compared, and raises ``Missing`` if they cannot be.
+
     WORSE: the option whose quantity is claimed to be the worse one: if only its runs diverged, the
     verdict is open; if others did, the claim fails.
     """
@@ -152,13 +157,6 @@ class _Rule(Kind):
     def kind(self) -> str:
         """Return the name of the check's kind in a study."""
         return str(self.__struct_config__.tag)
-
-    def pair(self, *numbers: Numbers) -> Any:
-        """Return which numbers are compared. ``Missing`` if they cannot be."""
-
-    def exceed(self, *numbers: Numbers) -> Result:
-        """Return by how much the numbers of the check's quantities exceed its rule."""
-        raise NotImplementedError
 
 
 def _join_shortened(texts: Sequence[str]) -> str:
@@ -481,7 +479,7 @@ class Rate(_Rule):
             if end is not None
         ]
         text += f"; the rule is {' and '.join(asked)}" if asked else ""
-        margin = Margin(slope, low, high, at_least, at_most, "exponent")
+        margin = Margin(slope, low, high, low=at_least, high=at_most, what="exponent")
         return Result(Excess(*beyond[:, None]), f"the exponent is {text}", margin)
 
 
@@ -592,10 +590,11 @@ class Condition(_Rule):
 
     def exceed(self, ours: Numbers) -> Result:
         """Return by how much each number of the condition falls short of 1, which is met."""
-        excess = Excess(*[1 - ours.value] * 3)
+        short_of = 1 - ours.value
+        excess = Excess(short_of, short_of, short_of)
         cases = len(ours.value)
         text = f"met in {cases - excess.failing} of {cases} cases"
-        unmet = _join_shortened([ours.owner_text(i) for i in np.flatnonzero(excess.lo > 0)])
+        unmet = _join_shortened([ours.owner_text(int(i)) for i in np.flatnonzero(short_of > 0)])
         text += f"; not met: {unmet}" if unmet else ""
         margin = Margin.from_ends([1 - excess.failing / cases] * 3, low=1, what="share of cases")
         return Result(excess, text, margin, names=True)
@@ -697,6 +696,7 @@ def require_pairs(check: Check, runs: Sequence[Sequence[Mapping[str, Any]]], whe
         plan_numbers(quantity, of) for quantity, of in zip(quantities(check), runs, strict=True)
     ]
     try:
-        check.pair(*numbers)
+        if hasattr(check, "pair"):
+            check.pair(*numbers)
     except Missing as missing:
         raise ConcordError(f"{where}.check: {missing}") from None

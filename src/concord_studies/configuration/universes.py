@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from concord import kinds
 from concord_studies import metrics
+from concord_studies.claims.robustness import BASE, SEED
 from concord_studies.configuration.expansion import Change
 from concord_studies.configuration.sections import Reads
 from concord_studies.configuration.study import Study
@@ -20,7 +21,6 @@ from concord_studies.experiment import Experiment, cost
 from concord_studies.runs.run import Run
 
 SEEDS = range(1, 6)
-BASE = "base"
 LONG_RUN = 2e6  # updates of a run, a second or two: such runs may be left out (``not_varied``)
 
 
@@ -45,7 +45,7 @@ def universes(study: Study, pairs: bool) -> dict[str, Universe]:
         for label, change in changes.items()
     ]
     all_universes = alone + [
-        Universe(f"seed_{seed}", seed=seed) for seed in SEEDS if seed != study.config["seed"]
+        Universe(f"{SEED}{seed}", seed=seed) for seed in SEEDS if seed != study.config["seed"]
     ]
     if pairs:
         all_universes += [

@@ -27,6 +27,7 @@ class ChosenProblem(Chosen):
 
     room = "problems"
     __slots__ = ("name",)
+    name: str
 
     @classmethod
     def parse(cls, value: Any, where: str) -> Self:

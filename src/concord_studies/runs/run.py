@@ -20,7 +20,7 @@ from concord.chains import Labels
 from concord.contracts import ProblemKind
 from concord.errors import ConcordError, prefix_errors
 from concord.networks.network import Network
-from concord.options import build, plain
+from concord.options import Chosen, build, plain
 from concord.problem import Problem
 from concord.record import check_record
 from concord.sampling.partition import Partition
@@ -191,8 +191,10 @@ class Run(Keys, kw_only=True, dict=True, eq=False):
     @property
     def modules(self) -> tuple[Path, ...]:
         """Return the files of the run's kinds, which are chosen by name and not imported."""
-        chosen = [self.sampler, self.problem, self.topology, self.partition, self.initial]
-        chosen += [self.network.compression] * bool(self.network and self.network.compression)
+        chosen: list[Chosen] = [self.sampler, self.problem, self.topology]
+        chosen += [self.partition, self.initial]
+        if self.network is not None and self.network.compression is not None:
+            chosen.append(self.network.compression)
         steps = {each for each in astuple(self.sampler.params) if isinstance(each, Schedule)}
         parts = [(part.room, part.kind) for part in chosen]
         parts += [("schedules", kind) for kind in sorted({step.kind for step in steps})]
