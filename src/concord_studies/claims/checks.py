@@ -64,7 +64,8 @@ class Excess:
     def from_ends(cls, first: Any, second: Any, strict: bool = False) -> Self:
         """Return the excess of numbers over others; each is a list of value, lo and hi.
 
-        Two that are infinite alike exceed each other, in a rule that is not strict by nothing.
+        Numbers that are infinite alike exceed each other by 0; in a strict rule, which asks them to
+        be below, by infinity.
         """
         pairs = zip(first, (second[0], second[2], second[1]), strict=True)
         alike = math.inf if strict else 0.0
@@ -78,15 +79,15 @@ class Excess:
     @property
     def is_broken(self) -> bool:
         """Whether a case surely does not, and the rule is not met."""
-        return self.failing > 0 and not self.is_met
+        return self.failures > 0 and not self.is_met
 
     @property
-    def failing(self) -> int:
+    def failures(self) -> int:
         """The number of cases that surely do not meet the rule."""
         return int((self.lo >= 0 if self.strict else self.lo > 0).sum())
 
     @property
-    def deciding(self) -> int:
+    def decisive_case(self) -> int:
         """The place of the case that decides: the surest to break the rule, or the nearest to."""
         return int((self.lo if self.is_broken else self.hi).argmax())
 
@@ -130,14 +131,14 @@ class Result(NamedTuple):
     """The result of a check on numbers.
 
     excess: by how much they exceed the rule. text: a sentence on them. margin: the number that
-    decides. names: whether the text says what the numbers are.
+    decides. says_what: whether the text says what the numbers are.
     sets: of pairs of runs on the same data sets the number of these behind each pair.
     """
 
     excess: Excess
     text: str
     margin: Margin | None = None
-    names: bool = False
+    says_what: bool = False
     sets: Sequence[int] = ()
 
 
@@ -309,7 +310,7 @@ class Value(_Rule):
         asked = "at most " if self.at_most else ""
         asked += f"{self.printed:.6g}"
         asked += f" ± {self.tolerance:g}" if self.tolerance and not self.at_most else ""
-        ends = (end[excess.deciding] for end in numbers)
+        ends = (end[excess.decisive_case] for end in numbers)
         margin = Margin.from_ends(ends, low=low, high=high, printed=self.printed)
         return Result(excess, f"{_describe_range(ours)}, against {asked}", margin)
 
@@ -343,7 +344,7 @@ class Order(_Rule):
             return self._exceed_by_set(lower, higher, list(zip(i, j, strict=True)))
         low, high = _ends(lower, i), [self.factor * end for end in _ends(higher, j)]
         excess = Excess.from_ends(low, high, strict=True)
-        worst = excess.deciding
+        worst = excess.decisive_case
         times = "" if self.factor == 1 else f"{self.factor:g} times "
         joint = _choose(excess, "is below", "is not below", "may be above")
         text = f"{lower.describe(i[worst])} {joint} {times}{higher.describe(j[worst])}"
@@ -365,14 +366,14 @@ class Order(_Rule):
         )
         logs = np.array(means)
         excess = Excess(*(logs - math.log(self.factor)), strict=True)
-        worst = excess.deciding
+        worst = excess.decisive_case
         i, j = pairs[worst]
         names = list(dict.fromkeys(words.metric(n.quantity.metric) for n in (lower, higher)))
         against = f"{lower.owner_text(i)} against {higher.owner_text(j)}; {' against '.join(names)}"
         limit = _choose(excess, "below", "not below", "not surely below")
         ratio = f"over {sets[worst]} data sets {number_text(*np.exp(logs[:, worst]))}"
         text = f"mean ratio {ratio} ({against}), {limit} {self.factor:g}"
-        return Result(excess, text, names=True, sets=sets)
+        return Result(excess, text, says_what=True, sets=sets)
 
 
 def _choose(excess: Excess, met: str, broken: str, undecided: str) -> str:
@@ -593,11 +594,11 @@ class Condition(_Rule):
         short_of = 1 - ours.value
         excess = Excess(short_of, short_of, short_of)
         cases = len(ours.value)
-        text = f"met in {cases - excess.failing} of {cases} cases"
+        text = f"met in {cases - excess.failures} of {cases} cases"
         unmet = _join_shortened([ours.owner_text(int(i)) for i in np.flatnonzero(short_of > 0)])
         text += f"; not met: {unmet}" if unmet else ""
-        margin = Margin.from_ends([1 - excess.failing / cases] * 3, low=1, what="share of cases")
-        return Result(excess, text, margin, names=True)
+        margin = Margin.from_ends([1 - excess.failures / cases] * 3, low=1, what="share of cases")
+        return Result(excess, text, margin, says_what=True)
 
 
 class Measurement(_Rule):

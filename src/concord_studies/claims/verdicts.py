@@ -86,7 +86,7 @@ def judge(
         evidence = gather((quantity, [find(run) for run in runs]) for quantity, runs in reads)
         result: Result = check.exceed(*evidence.numbers())
         verdict = _name_verdict(check, result)
-        what = "" if result.names else evidence.what
+        what = "" if result.says_what else evidence.what
         ours = f"{what}: {result.text}" if what else result.text
         endless = 0 if result.sets else evidence.endless
         if endless:

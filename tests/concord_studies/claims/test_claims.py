@@ -210,7 +210,7 @@ def test_verdict(check, runs, verdict):
     excess = judgement.excess
     if excess is not None:  # by how much, and in how many cases
         assert (excess.lo <= excess.hi).all()
-        assert {HOLDS: excess.is_met, FAILS: excess.failing > 0}.get(verdict, True)
+        assert {HOLDS: excess.is_met, FAILS: excess.failures > 0}.get(verdict, True)
 
 
 EXCESSES = [
@@ -227,8 +227,8 @@ EXCESSES = [
 def test_a_check_says_by_how_much_each_case_exceeds_the_rule(check, runs, wanted):
     excess = judge(*check, *runs).excess
     assert excess is not None and excess.value == pytest.approx(wanted, abs=1e-12)  # rounding
-    assert excess.failing == sum(case > 0 for case in wanted)
-    assert excess.deciding == np.argmax(wanted)
+    assert excess.failures == sum(case > 0 for case in wanted)
+    assert excess.decisive_case == np.argmax(wanted)
 
 
 # Why a claim is inconclusive
