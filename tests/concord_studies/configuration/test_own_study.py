@@ -5,6 +5,7 @@ import pytest
 import by_hand
 from concord_cli.__main__ import main
 from concord_studies import results
+from concord_studies.claims import verdicts
 from concord_studies.configuration.init import init
 from concord_studies.configuration.project import orphans
 from concord_studies.configuration.study import Study
@@ -33,7 +34,7 @@ def test_its_claim_holds(tmp_path):
     measure(stated, [], stated.with_name("metrics.csv"), tmp_path)
     (case,) = paper.cases.values()
     measured = results.read(stated.parent)
-    found = case.judge(lambda run: measured[run.name])
+    found = verdicts.judge(case.check, case.reads, lambda run: measured[run.name])
     assert found.verdict == "holds"
 
 
