@@ -167,15 +167,14 @@ def _resolve(
     experiment: str,
     name: str,
     labels: dict[str, str],
-    mapping: dict[str, Any],
+    mapping: Mapping[str, Any],
     changed: bool = False,
 ) -> Run:
     """Return the run that a cell's mapping states, with problem and assumptions resolved."""
     where = study.locate(f"experiments.{experiment}")
     _check_keys(mapping, Keys.__struct_fields__, where)
-    mapping = {**mapping, **_resolve_kinds(study, experiment, mapping, where)}
     stated = {
-        **mapping,
+        **_write_out(study, experiment, mapping, where),
         "paper": study.key,
         "experiment": experiment,
         "run": name,
@@ -192,11 +191,11 @@ def _resolve(
             "an axis called entry, and no other runs have one; add the other, or rename it"
         )
     if not study.checked and not changed:  # what a universe cannot have is a result
-        parts = mapping["topology"], run.agents, mapping.get("network"), run.sampler.order
-        stated_graph = repr(parts)
-        if stated_graph in study.graphs:
-            vars(run)["network_of_agents"] = study.graphs[stated_graph]
-        study.graphs[stated_graph] = run.network_of_agents
+        of = run.document
+        graph = repr((of["topology"], run.agents, of.get("network"), run.sampler.order))
+        if graph in study.graphs:
+            vars(run)["network_of_agents"] = study.graphs[graph]
+        study.graphs[graph] = run.network_of_agents
         run.check()
         metrics.check_families(run.metrics, f"{where}.metrics", run.record, run.network)
     rests = tuple(
@@ -209,38 +208,34 @@ def _resolve(
     return run
 
 
-def _resolve_kinds(
+def _write_out(
     study: StudyFiles, experiment: str, mapping: Mapping[str, Any], where: str
 ) -> dict[str, Any]:
-    """Return problem, topology and sampler of a run, with what a study states in short written out.
+    """Return a run's mapping with what a study states in short written out.
 
-    That is the name of a problem, or of a kind of topology, and a step over a network's symbol.
+    That is the name of a problem, a file of the study's folder, and a step over a symbol of the
+    network. What does not fit is left for the types to refuse.
     """
-    kinds_of_run = {key: mapping[key] for key in ("problem", "topology") if key in mapping}
-    stated = mapping.get("problem")
-    if isinstance(stated, str | Mapping):
-        keys = {"name": stated} if isinstance(stated, str) else stated
-        base = keys.get("name", "")
-        named = study.problems.get(base) if isinstance(base, str) else None
-        if base and isinstance(base, str) and "kind" not in keys:
-            require_known("problem", base, study.problems, f"{where}.problem")
-        problem = {"name": experiment, **merge(named or {}, keys)}
+    whole, problem = dict(mapping), mapping.get("problem")
+    if isinstance(problem, str | Mapping):
+        keys = {"name": problem} if isinstance(problem, str) else problem
+        if "kind" not in keys and isinstance(keys.get("name"), str):
+            require_known("problem", keys["name"], study.problems, f"{where}.problem")
+        named = study.problems.get(str(keys.get("name")), {})
+        whole["problem"] = problem = {"name": experiment, **merge(named, keys)}
         if kinds.exists("problems", kind := problem.get("kind")):
             for key in declared(kinds.find("problems", kind, f"{where}.problem"), "FILES"):
                 if isinstance(file := problem.get(key), str):
                     problem[key] = str(study.path / file)
-        kinds_of_run["problem"] = problem
-    if isinstance(topology := mapping.get("topology"), str):
-        kinds_of_run["topology"] = {"kind": topology}
     if isinstance(sampler := mapping.get("sampler"), Mapping):
-        network = kinds_of_run.get("topology"), mapping.get("agents")
-        kinds_of_run["sampler"] = {
+        network = mapping.get("topology"), mapping.get("agents")
+        whole["sampler"] = {
             key: {**option, "start": _resolve_symbol(option["start"], *network, where, key)}
             if isinstance(option, Mapping) and isinstance(option.get("start"), str)
             else option
             for key, option in sampler.items()
         }
-    return kinds_of_run
+    return whole
 
 
 def _resolve_symbol(start: str, topology: Any, agents: Any, where: str, key: str) -> float:
