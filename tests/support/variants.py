@@ -35,16 +35,3 @@ def tilted(agents: int, dim: int, equal: bool = False) -> Any:
     gram = root @ root.swapaxes(1, 2) + 0.3 * np.eye(dim)
     shift = rng.standard_normal((agents, dim))
     return concord.problems.quadratic(gram[[0] * agents] if equal else gram, shift)
-
-
-class Scaled:
-    """A generator whose normal numbers are too large by a factor."""
-
-    def __init__(self, rng: np.random.Generator, factor: float) -> None:
-        self._rng, self._factor = rng, factor
-
-    def standard_normal(self, size: Any = None, dtype: Any = float) -> np.ndarray:
-        return self._rng.standard_normal(size, dtype) * self._factor
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._rng, name)
