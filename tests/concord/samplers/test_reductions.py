@@ -22,13 +22,7 @@ from concord.samplers.push_sum_sgld import PushSumSGLD
 from concord.samplers.qlsd import QLSD
 from concord.samplers.sgd import SGD
 from concord.sampling.schedules import Schedule
-from steps import (
-    CONSTANT,
-    DECAYING,
-    Regression,
-    Still,
-    chain,
-)
+from steps import CONSTANT, DECAYING, Regression, Still, chain
 
 ALONE, SERVER = network("no_edges", 1), network("server", 4)
 ROUND, RING = network("directed_ring", 6, every=1), network("ring", 5)
