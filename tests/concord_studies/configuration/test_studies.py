@@ -191,15 +191,6 @@ def test_every_paper_of_the_project_loads(scale):
     assert len(folders) == len(set(folders))
 
 
-def test_the_papers_files_are_short():
-    """Nobody reads a file of a thousand lines, or a line of two hundred characters."""
-    files = sorted((ROOT / "config" / "papers").glob("*/*.yaml"))
-    assert len(files) >= 16
-    for file in files:
-        lines = file.read_text().splitlines()
-        assert len(lines) < 500 and max(map(len, lines)) <= 110, file
-
-
 def test_runs_that_name_the_same_problem_share_its_data():
     """Data depend on a problem's name: two problems of one name must be one problem."""
     _, papers = load_studies(ROOT / "config")
