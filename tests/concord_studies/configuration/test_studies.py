@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import everything
 from concord.errors import ConcordError
 from concord_studies.configuration import expansion
 from concord_studies.configuration.checks import check_study
@@ -177,10 +178,13 @@ def test_wrong_settings_are_refused(changes, message):
         load_config(ROOT / "config" / "config.yaml", changes)
 
 
-def test_an_experiment_that_is_not_varied_has_to_exist():
-    message = r"not_varied: there is no experiment 'bhar2023/gnm'; did you mean 'bhar2023/gmm'"
+def test_an_experiment_that_is_not_varied_has_to_exist(tmp_path):
+    (tmp_path / "papers").mkdir()
+    written(tmp_path / "papers", study=PAPER)
+    (tmp_path / "config.yaml").write_text("not_varied: [x/oen]")
+    message = r"not_varied: there is no experiment 'x/oen'; did you mean 'x/one'"
     with pytest.raises(ConcordError, match=message):
-        load_studies(ROOT / "config", {"not_varied": ["bhar2023/gnm"]})
+        load_studies(tmp_path)
 
 
 @pytest.mark.parametrize("scale", ["paper", "smoke"])
@@ -193,9 +197,8 @@ def test_every_paper_of_the_project_loads(scale):
 
 def test_runs_that_name_the_same_problem_share_its_data():
     """Data depend on a problem's name: two problems of one name must be one problem."""
-    _, papers = load_studies(ROOT / "config")
     own = {"prior_share", "prior_gradient_at", "prior_sign"}  # not of the data
-    for paper in papers.values():
+    for paper in everything.studies().values():
         seen: dict[str, dict] = {}
         for run in paper.runs.values():
             problem = {k: v for k, v in run.document["problem"].items() if k not in own}
