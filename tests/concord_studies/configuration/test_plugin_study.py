@@ -18,6 +18,7 @@ from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
 from concord_studies.digests import digest_code as stated
 from concord_studies.digests import import_closure
+from installed_plugins import LADDER, install
 
 DOC = Path(__file__).parents[3] / "docs" / "your-sampler.md"
 SAMPLER = re.search(r"```python\n(.*?)```", DOC.read_text(), re.S)[1]
@@ -308,33 +309,22 @@ def test_plug_ins_are_those_of_the_study_alone(study, capsys):
 
 @pytest.fixture
 def distribution(tmp_path, monkeypatch):
-    """Return the folder of an installed package of plug-ins, one of which is broken."""
-    site = tmp_path / "site"
-    (site / "ladders").mkdir(parents=True)
-    (site / "ladders" / "__init__.py").write_text("")
-    (site / "ladders" / "words.py").write_text("ODD = 'make no rails; use an even number'\n")
-    text = RAILS.replace('make no rails; use an even number"', '{ODD}"')
-    text = text.replace("from concord.errors", "from .words import ODD\nfrom concord.errors")
-    (site / "ladders" / "rails.py").write_text(text)
-    (site / "ladders" / "broken.py").write_text("import nothing_of_that_name\n")
-    info = site / "of_ladders-1.2.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: of-ladders\nVersion: 1.2\n")
-    (info / "entry_points.txt").write_text(
-        "[concord.topologies]\nrungs = ladders.rails\n[concord.samplers]\nbad = ladders.broken\n"
-        "gone = ladders.gone\n"
-    )
-    monkeypatch.syspath_prepend(site)
+    """An installed package of a plug-in."""
+    ladder = LADDER.format(imports="from . import words")
+    files = {"ladders/__init__.py": "", "ladders/words.py": "", "ladders/rails.py": ladder}
+    install(tmp_path / "site", "of-ladders", files, "ladders.rails")
+    monkeypatch.syspath_prepend(tmp_path / "site")
     kinds._entry_points.cache_clear()
-    yield site
+    yield
     kinds._entry_points.cache_clear()
     for name in [name for name in sys.modules if name.startswith("ladders")]:
         del sys.modules[name]
 
 
-def test_an_entry_point_is_a_kind_and_its_package_is_its_code(distribution):
+@pytest.mark.usefixtures("distribution")
+def test_an_entry_point_is_a_kind_and_its_package_is_its_code():
     assert "rungs" in kinds.names("topologies")
     assert len(build_graph("rungs", 6).edges) == 7
-    assert kinds.origin("topologies", "rungs") == "of-ladders 1.2"
+    assert kinds.origin("topologies", "rungs") == "of-ladders 1.0"
     files = {Path(f).name for f in import_closure(kinds.location("topologies", "rungs"))}
     assert {"rails.py", "words.py"} <= files

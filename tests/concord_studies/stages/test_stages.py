@@ -14,7 +14,6 @@ import yaml
 
 import by_hand
 import concord
-from concord import streams
 from concord.sampling.trace_files import load
 from concord.values import FINITE_RANGE
 from concord_cli.__main__ import main
@@ -127,20 +126,9 @@ def test_runs_yaml_states_everything_and_the_draws_carry_it(project):
     assert load_yaml(place(project) / "runs.yaml")["runs"][CALM] == run
 
 
-def test_data_and_start_are_shared_but_noise_is_not(project, tmp_path, monkeypatch):
-    """Common random numbers: two runs of a problem differ in the stream of noise alone."""
+def test_data_and_start_are_shared(project):
     one, other = (trace_of(project, run) for run in (CALM, WILD))
     np.testing.assert_array_equal(one["x"][:, 0], other["x"][:, 0])
-    asked, generator = [], streams.generator
-    monkeypatch.setattr(streams, "generator", lambda *key: asked.append(key) or generator(*key))
-    labels = []
-    for part in (1, 2):
-        asked.clear()
-        runs = place(project) / "runs.yaml"
-        command("sample", runs, "--part", part, "--of", 2, "-o", tmp_path / "draws.nc")
-        labels.append({key[1]: key for key in asked})
-    assert set(labels[0]) == {"data", "partition", "initial", "network", "clock", "noise"}
-    assert {what for what in labels[0] if labels[0][what] != labels[1][what]} == {"noise"}
 
 
 def test_divergence_is_a_result(project):
