@@ -25,42 +25,8 @@ from processes import python
 
 SOURCE = Path(concord.__file__).parents[1]
 CONFIG = SOURCE.parent / "config" / "config.yaml"
-PAPER = {
-    "paper": {"title": "T", "authors": "A", "year": 2021},
-    "problems": {"linear": {"kind": "linear_regression", "points": 40}},
-    "defaults": {
-        "problem": "linear",
-        "agents": 4,
-        "chains": 30,
-        "iterations": 25,
-        "topology": "ring",
-        "metrics": ["w2", "consensus_error"],
-        "record": {"every": 5, "agents": [0, 2], "probes": ["consensus_error"]},
-    },
-    "experiments": {
-        "steps": {
-            "sampler": {"kind": "de_sgld"},
-            # gram is near 10 I: a step of 5 multiplies every iterate by about -50
-            "sweep": {"step": {"key": "sampler.step_size", "values": [0.02, 5.0]}},
-        }
-    },
-    "figures": {
-        "fig1": {
-            "kind": "curves",
-            "title": "W2",
-            "runs": ["steps"],
-            "options": {"metric": "w2", "columns": "step", "agents": [0, "average"]},
-        }
-    },
-    "tables": {
-        "end": {
-            "kind": "final_values",
-            "title": "End",
-            "runs": ["steps"],
-            "options": {"metrics": ["w2", "diverged"]},
-        }
-    },
-}
+# gram is near 10 I: a step of 5 multiplies every iterate by about -50
+PAPER = yaml.safe_load(Path(__file__).with_name("staged.yaml").read_text())
 CALM, WILD = "step=0.02", "step=5"
 
 
