@@ -22,23 +22,7 @@ from installed_plugins import LADDER, install
 
 DOC = Path(__file__).parents[3] / "docs" / "your-sampler.md"
 SAMPLER = re.search(r"```python\n(.*?)```", DOC.read_text(), re.S)[1]
-RAILS = '''"""Two lines of agents, side by side, with rungs between them."""
-
-from concord.errors import ConcordError
-from concord.options import Options
-
-
-class Params(Options):
-    """It has no options."""
-
-
-def graph(params, agents):
-    import networkx as nx
-
-    if agents % 2:
-        raise ConcordError(f"{agents} agents make no rails; use an even number")
-    return nx.convert_node_labels_to_integers(nx.ladder_graph(agents // 2))
-'''
+RAILS = LADDER.format(imports="")
 BOWL = '''"""Agents with Gaussian potentials of different widths: f_i(x) = (i + 1) |x - 1|^2 / 2."""
 
 from typing import Annotated
@@ -115,22 +99,7 @@ def draw(params, runs):
     axes.set_ylabel("distance of the draws of the last agent to the posterior at the end")
     return figure
 '''
-STUDY = """
-paper: { title: Mine, authors: Me, year: 2026 }
-problems: { bowl: { kind: bowl } }
-experiments:
-  compare:
-    { problem: bowl, agents: 4, chains: 4, iterations: 5, metrics: [w2], sweep: {
-      topology: [ring, rails],
-      sampler: {
-        de_sgld: { sampler: { kind: de_sgld, step_size: 0.01 } },
-        lazy: { sampler: { kind: lazy_de_sgld, step_size: { kind: cosine, mean: 0.01 } } } } } }
-figures:
-  fig1:
-    { kind: curves, title: Mine, runs: [compare],
-      options: { metric: w2, columns: topology, rows: sampler } }
-  fig2: { kind: tall, title: Mine, runs: [compare] }
-"""
+STUDY = Path(__file__).with_name("mine.yaml").read_text()
 FILES = {
     "samplers/lazy_de_sgld.py": SAMPLER,
     "topologies/rails.py": RAILS,
@@ -219,7 +188,7 @@ def test_it_is_tested(study, name, capsys):
     ("name", "text", "sentence"),
     [
         ("samplers/mine.py", "def init(:\n", ", line 1: SyntaxError: "),
-        ("topologies/mine.py", RAILS + "\n1 / 0\n", ", line 18: ZeroDivisionError: "),
+        ("topologies/mine.py", RAILS + "\n1 / 0\n", ", line 19: ZeroDivisionError: "),
         (
             "problems/mine.py",
             BOWL.replace("def build", "def make"),
