@@ -84,10 +84,7 @@ class Sampling:
             streams.generator(1, "bench", stream) for stream in ("noise", "network", "clock")
         )
         self._x0 = self._rng.standard_normal((chains, network.agents, problem.dim))
-        self._start = lambda: (
-            CountedProblem(problem, chains),
-            network.start(self._x0, *drawn),
-        )
+        self._start = lambda: (CountedProblem(problem, chains), network.start(self._x0, *drawn))
         self.positions = self._x0.nbytes
         self.begin()
         self()  # first calls import, and load what is compiled

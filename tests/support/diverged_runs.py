@@ -66,9 +66,7 @@ SAMPLERS = (
 )
 
 RECORD = Recorded(
-    "extra2024_accuracy_synthetic",
-    "accuracy_mean",
-    {"network": "complete", "sampler": "de_sgld"},
+    "extra2024_accuracy_synthetic", "accuracy_mean", {"network": "complete", "sampler": "de_sgld"}
 )
 
 

@@ -7,17 +7,7 @@ from pathlib import Path
 import pytest
 from smoke_project import PAPER, RESULTS, STUDY, Project, timeless
 from snakemake.iocontainers import Wildcards
-from test_scenarios import (
-    ALL,
-    EXPERIMENT,
-    FIGURE,
-    TABLE,
-    WHOLE,
-    copy,
-    made,
-    reduce,
-    remade,
-)
+from test_scenarios import ALL, EXPERIMENT, FIGURE, TABLE, WHOLE, copy, made, reduce, remade
 
 from concord import kinds
 from concord_studies.plan import Plan

@@ -105,11 +105,7 @@ def test_overrides_change_the_cells_they_match_and_no_others(tmp_path):
 
 def test_smoke_scale_shrinks_and_applies_its_own_keys(tmp_path):
     (run,) = load(tmp_path, "smoke", one={"smoke": {"agents": 3}}).runs.values()
-    assert (run.chains, run.iterations, run.agents) == (
-        8,
-        12,
-        3,
-    )
+    assert (run.chains, run.iterations, run.agents) == (8, 12, 3)
     assert run.document["scale"] == "smoke"
     (small,) = load(tmp_path, "smoke", one={"chains": 2, "iterations": 3}).runs.values()
     assert (small.document["chains"], small.document["iterations"]) == (2, 3)

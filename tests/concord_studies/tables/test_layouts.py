@@ -114,10 +114,7 @@ def test_rows_and_columns_are_those_of_print(methods):
 
 @pytest.mark.parametrize(
     ("row", "message"),
-    [
-        ({"printed": ["1e", 2]}, "printed"),
-        ({"printed": [1]}, "1 printed numbers for 2 columns"),
-    ],
+    [({"printed": ["1e", 2]}, "printed"), ({"printed": [1]}, "1 printed numbers for 2 columns")],
 )
 def test_rows_that_do_not_fit_are_told(row, message):
     options = {"columns": METHODS, "rows": [{"name": "a", "metric": "mean", **row}]}
