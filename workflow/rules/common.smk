@@ -82,6 +82,13 @@ def growing(**amounts):
     return {key: lambda w, attempt, amount=of: amount * attempt for key, of in amounts.items()}
 
 
+def describe(name, text):
+    """Give a rule, if there is one of this name, the sentence that --list-rules shows."""
+    name = workflow.modifier.modify_rulename(name)
+    if workflow.is_rule(name):
+        workflow.get_rule(name).docstring = text
+
+
 # What studies state, and nothing else: other files are made by whose rules they are.
 wildcard_constraints:
     study="|".join(plan.studies),
