@@ -9,6 +9,8 @@ rests on it, and nothing else.
 import gc
 import json
 import os
+import sys
+import sysconfig
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -23,6 +25,7 @@ from concord_studies.configuration.universes import Multiverse
 from concord_studies.datasets.registry import load_registry
 from concord_studies.experiment import Experiment, build_experiment
 from concord_studies.failures import exit_with_sentences
+from concord_studies.io import signature, write_whole
 from concord_studies.pages import captions
 from concord_studies.result_kinds import KINDS, Result
 from concord_studies.runs.run import Run
@@ -66,7 +69,10 @@ class Plan:
         if writes:
             os.environ[statements.NOTES] = f"{statements.FOLDER}/{os.urandom(8).hex()}.notes"
         self.notes = {} if writes else statements.read_notes()
-        self.config, self.studies = load_studies(Path(folder), changes, checked=not writes)
+        is_checked = not writes or _find_check(folder, changes).exists()
+        self.config, self.studies = load_studies(Path(folder), changes, is_checked)
+        if not is_checked:
+            write_whole(_find_check(folder, changes), "")
         self.papers = [key for key, study in self.studies.items() if study.printed]
         self.results = results_folder(self.config).as_posix()
         self.mirror = os.environ.get("CONCORD_DATA_MIRROR") or self.config["data_mirror"]
@@ -229,6 +235,19 @@ class Plan:
         """Return the caption of a figure or table for Snakemake's report."""
         text = self.statement(wildcards.section, wildcards).text
         return captions.rst(json.loads(text)["caption"])
+
+
+def _find_check(folder: str, changes: Mapping[str, Any]) -> Path:
+    """Return the file that is there if a configuration was checked, with its changes.
+
+    Its name has a digest of the times of all files of configuration and code, and of the folder
+    of installed packages.
+    """
+    places = [Path(folder), digests.SOURCE]
+    files = [path for place in places for path in sorted(place.rglob("*"))]
+    files = [p for p in files if p.suffix != ".pyc" and p.name != "__pycache__"]
+    times = [[str(path), signature(path)] for path in (*files, sysconfig.get_path("purelib"))]
+    return statements.FOLDER / f"{digests.digest([dict(changes), sys.version, times])}.checked"
 
 
 def _name_statement(kind: str, wildcards: Wildcards) -> str:

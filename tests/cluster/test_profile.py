@@ -60,7 +60,7 @@ def dry_run(project: Project, *arguments: str) -> str:
 
 
 def test_the_profile_stands_alone() -> None:
-    """It is read in place of profiles/default: it has the keys of that which suit a cluster, too."""
+    """Read in place of profiles/default, it has the keys of that which suit a cluster, too."""
     default, slurm = (
         yaml.safe_load((ROOT / "profiles" / name / "config.yaml").read_text())
         for name in ("default", "slurm")

@@ -21,6 +21,7 @@ from test_scenarios import (
 )
 
 from concord import kinds
+from concord_studies.configuration import project
 from concord_studies.plan import Plan
 from concord_studies.targets import Targets
 
@@ -135,6 +136,22 @@ def test_a_job_on_another_machine_has_the_statement_of_the_call_that_submitted_i
             assert Plan("config", SMOKE).write("runs", job) != planned
     finally:
         kinds.use(*kept)
+
+
+def test_studies_are_checked_once_until_a_file_changes(fresh, monkeypatch):
+    monkeypatch.chdir(fresh.folder)
+    checked, kept = [], kinds.studies[:]
+    monkeypatch.setattr(project, "check_study", lambda study: checked.append(study.key))
+    try:
+        for plans in (1, 2):
+            Plan("config", SMOKE)
+            assert checked == [PAPER], plans
+        Plan("config", {**SMOKE, "seed": 2})
+        with fresh.edited(STUDY, "- 0.006", "- 0.007"):
+            Plan("config", SMOKE)
+    finally:
+        kinds.use(*kept)
+    assert checked == [PAPER] * 3
 
 
 def test_a_dry_run_leaves_no_result(fresh):
