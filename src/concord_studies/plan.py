@@ -246,7 +246,8 @@ def _find_check(folder: str, changes: Mapping[str, Any]) -> Path:
     places = [Path(folder), digests.SOURCE]
     files = [path for place in places for path in sorted(place.rglob("*"))]
     files = [p for p in files if p.suffix != ".pyc" and p.name != "__pycache__"]
-    times = [[str(path), signature(path)] for path in (*files, sysconfig.get_path("purelib"))]
+    files.append(Path(sysconfig.get_path("purelib")))
+    times = [[str(path), signature(path)] for path in files]
     return statements.FOLDER / f"{digests.digest([dict(changes), sys.version, times])}.checked"
 
 
