@@ -156,7 +156,7 @@ class Plan:
     def _state_result(self, result: Result) -> Statement:
         """Return the statement of a result that is made from metrics."""
         (kind, key, name), study = result, self.find_study(result.study)
-        inputs = KINDS[kind].inputs(study, name, kind == "claims" and self._is_varied(key))
+        inputs = KINDS[kind].inputs(study, name, kind == "claims" and self.uses_universes(key))
         names = KINDS[kind].experiments(study, name)
         tables = {name: self._state_runs(key, name).digest for name in names}
         path, whole = Path(result.files(self.results)[0]), None if name else study
@@ -211,15 +211,11 @@ class Plan:
         """Return the remedy for what a run lacks. None if nothing lacks, or conda installs it."""
         return None if self.installs else run.unavailable
 
-    def uses_universes(self, wildcards: Wildcards) -> bool:
+    def uses_universes(self, key: str) -> bool:
         """Return whether a study's verdicts take in those over its universes.
 
         They do if the configuration's key multiverse asks for it, or if these are up to date.
         """
-        return self._is_varied(wildcards.study)
-
-    def _is_varied(self, key: str) -> bool:
-        """Return whether the verdicts over a study's universes are asked for or up to date."""
         if self.config["multiverse"]:
             return True
         try:

@@ -66,7 +66,7 @@ rule claims:
     input:
         stated=statement("claims"),
         tables=metrics("claims"),
-        multiverse=branch(plan.uses_universes, then=f"{STUDY}/multiverse.csv"),
+        multiverse=branch(lambda w: plan.uses_universes(w.study), then=f"{STUDY}/multiverse.csv"),
     output:
         made=[f"{STUDY}/claims.csv", f"{STUDY}/claims.md"],
         provenance=f"{STUDY}/claims.json",
