@@ -299,7 +299,7 @@ def _losses_on(network: Network, dim: int) -> Losses:
     graph, options = network.graph, network.conditions
     if len(graph.senders) * dim > SIZE_LIMIT:
         raise NoLaw(
-            f"{len(graph.senders)} ways of vectors of dimension {dim} exceed the {SIZE_LIMIT} "
+            f"{len(graph.senders)} arcs of vectors of dimension {dim} exceed the {SIZE_LIMIT} "
             "entries that laws over losses are computed for; sample it"
         )
     drawn = mask_moments(network) if {*options.changed_by} <= {"noise"} else None

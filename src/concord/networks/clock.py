@@ -119,7 +119,7 @@ class Clock:
 
         size: bytes that each agent has sent to each neighbor. moves: which agents have moved.
         gradients: how many gradients each agent has taken. All three are (agents, chains), or
-        broadcast to it. up: which ways (directed edges) are up, (ways, chains); None: all.
+        broadcast to it. up: which arcs are up, (arcs, chains); None: all.
         """
         comes = self.seconds + self._link.seconds(size)
         comes = np.where((size > 0) & moves, comes, -np.inf)  # nobody waits for who sends nothing

@@ -3,9 +3,8 @@ r"""What may happen to links and vectors of a network, one small class each.
 A vector from agent j arrives at its neighbor i if their link is up and j is awake when it is sent,
 the vector is not lost, and i is awake when it arrives, in the same iteration or after a delay.
 
-A way is a directed edge, from a sender to a receiver. Masks have shape (ways, chains) or
-(agents, chains), and are drawn from a stream of their own, so that all samplers meet the same
-faults (``channels``).
+Masks have shape (arcs, chains) or (agents, chains), and are drawn from a stream of their own, so
+that all samplers meet the same faults (``channels``).
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ Direction = Annotated[
 class Traffic:
     """The state of all links and agents in one iteration.
 
-    up, arrived: ways whose link is up, and ways over which a vector arrives, masks (ways, chains).
+    up, arrived: arcs whose link is up, and arcs over which a vector arrives, masks (arcs, chains).
 
     awake, sends: agents that are awake, and agents that send, masks (agents, chains).
 
@@ -46,7 +45,7 @@ class Static(Kind):
     """A schedule under which all links are up in all iterations."""
 
     def tables(self, graph: Graph) -> list[np.ndarray]:
-        """Return one mask (ways,) for each turn: the ways that are up in it."""
+        """Return one mask (arcs,) for each turn: the arcs that are up in it."""
         return [np.ones(len(graph.senders), dtype=bool)]
 
 
@@ -66,10 +65,10 @@ class OnePeer(Kind):
             )
 
     def tables(self, graph: Graph) -> list[np.ndarray]:
-        """Return one mask (ways,) for each turn: the ways that are up in it."""
+        """Return one mask (arcs,) for each turn: the arcs that are up in it."""
         ahead = (graph.receivers - graph.senders) % graph.agents
         peers = np.lexsort((ahead, graph.senders)).reshape(graph.agents, -1)
-        return [np.isin(np.arange(len(ahead)), ways) for ways in peers.T]
+        return [np.isin(np.arange(len(ahead)), arcs) for arcs in peers.T]
 
 
 class GraphsInTurn(Kind, tag="in_turn"):
@@ -95,7 +94,7 @@ class GraphsInTurn(Kind, tag="in_turn"):
                     )
 
     def tables(self, graph: Graph) -> list[np.ndarray]:
-        """Return one mask (ways,) for each turn: the ways that are up in it."""
+        """Return one mask (arcs,) for each turn: the arcs that are up in it."""
         return [np.isin(graph.pair_numbers, graph.numbers_of(edges)) for edges in self.graphs]
 
 
@@ -144,10 +143,10 @@ class RandomPair(PairSchedule, tag="pair"):
     def draw(self, traffic: Traffic, graph: Graph, rng: np.random.Generator) -> None:
         """Draw the pair whose link alone is up, and which alone is awake."""
         chain = np.arange(traffic.up.shape[1])
-        way = graph.draw_ways(len(chain), rng)
+        arc = graph.draw_arcs(len(chain), rng)
         traffic.up[:] = traffic.awake[:] = False
-        traffic.up[way, chain] = traffic.up[graph.order_by_sender[way], chain] = True
-        for agent in (graph.receivers[way], graph.senders[way]):
+        traffic.up[arc, chain] = traffic.up[graph.order_by_sender[arc], chain] = True
+        for agent in (graph.receivers[arc], graph.senders[arc]):
             traffic.awake[agent, chain] = True
 
 
@@ -188,7 +187,7 @@ class BurstLoss(Kind, tag="gilbert_elliott"):
 class LossDraws:
     """The losses of vectors in each iteration, drawn for a block of chains.
 
-    Both ways of an edge lose together (``direction: link``), or each by itself.
+    Both arcs of a link lose together (``direction: link``), or each by itself.
     """
 
     def __init__(
@@ -203,7 +202,7 @@ class LossDraws:
             self._bad = rng.random(self._shape) < loss.bad_probability
 
     def draw(self) -> np.ndarray:
-        """Draw a mask of the ways that deliver in the next iteration, (ways, chains)."""
+        """Draw a mask of the arcs that deliver in the next iteration, (arcs, chains)."""
         loss, rng = self._loss, self._rng
         if isinstance(loss, BurstLoss):
             turns = rng.random(self._shape) < np.where(self._bad, loss.to_good, loss.to_bad)
@@ -219,9 +218,8 @@ class Delay(Kind, tag="fixed"):
 
 
 def link_tables(graph: Graph, schedule: Kind) -> list[np.ndarray]:
-    """Return a repeating schedule's masks of the directed edges (ways) up in each turn.
+    """Return a repeating schedule's masks (arcs,) of the arcs that are up in each turn.
 
-    Each table is a mask (ways,) over the graph's directed edges. Schedules that are drawn have no
-    tables.
+    Schedules that are drawn have none.
     """
     return schedule.tables(graph) if hasattr(schedule, "tables") else []

@@ -26,7 +26,7 @@ Order = Literal["simultaneous", "in_place"]
 class Network(Summarized):
     """A graph over agents, with what happens on it to the vectors that they exchange.
 
-    graph: the graph; a way is one of its directed edges, from a sender to a receiver.
+    graph: the graph over which they send.
 
     conditions: options of what happens (``conditions.Conditions``); None: every vector arrives at
     once, unchanged. Options that contradict each other or do not suit the graph are refused.
@@ -165,10 +165,10 @@ class Network(Summarized):
             new.clock = Clock(self.graph, new.chains, options.compute, options.link, times)
         if self._channels is not None:
             new._channels = self._channels.start(new.chains, rng, new.clock)
-        new.open_lane(x0)
+        new.open_channel(x0)
         return new
 
-    def open_lane(self, first: np.ndarray) -> int:
+    def open_channel(self, first: np.ndarray) -> int:
         """Open a channel for one more vector of every agent, and return its number for ``mix``.
 
         first: the vectors that neighbors know at the start, (chains, agents, dim). In an iteration
@@ -195,7 +195,7 @@ class Network(Summarized):
         x: np.ndarray,
         plus: np.ndarray | None = None,
         *,
-        lane: int = 0,
+        channel: int = 0,
         chains: np.ndarray | None = None,
         size: float | None = None,
     ) -> np.ndarray:
@@ -207,7 +207,7 @@ class Network(Summarized):
 
         plus: r, (chains, agents, dim); None: zero.
 
-        lane: the number of the channel (``open_lane``) that carries x.
+        channel: that which carries x, by its number (``open_channel``).
 
         chains: which chains exchange vectors, a mask (chains,); others keep x. None: all.
 
@@ -220,20 +220,19 @@ class Network(Summarized):
         if self.traffic is None:
             mixed = weighted_sum(matrix, x)
         else:
-            mixed = self._channels.mix(matrix, x, lane)
+            mixed = self._channels.mix(matrix, x, channel)
         if chains is not None:
             mixed = np.where(chains[:, None, None], mixed, x)
         return mixed if plus is None else mixed + plus
 
-    def mix_known(self, weights: Matrix, x: np.ndarray, lane: int = 0) -> np.ndarray:
+    def mix_known(self, weights: Matrix, x: np.ndarray, channel: int = 0) -> np.ndarray:
         r"""Return :math:`\sum_j W_{ij} x_j` with the neighbors' last vectors; nothing is sent.
 
-        x: each agent's own vector, (chains, agents, dim). lane: the channel of the neighbors'
-        vectors.
+        x: each agent's own vector, (chains, agents, dim). channel: that of the neighbors' vectors.
         """
         if self._channels is None:
             return weighted_sum(weights, x)
-        mixed: np.ndarray = self._channels.mix_known(weights, x, lane)
+        mixed: np.ndarray = self._channels.mix_known(weights, x, channel)
         return mixed
 
     def difference(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:

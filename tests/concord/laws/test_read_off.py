@@ -178,9 +178,9 @@ def test_moments_are_averages_over_all_that_may_get_lost(
     chosen = ChosenSampler.parse({"kind": kind, **options}, "sampler").params
     problem = drawn(3, 1)
     network = concord.network("star", 3, loss=LOSS, on_loss=on_loss, awake=awake)
-    ways, steps, sleeps = 4, 2, 3 * (awake < 1)
-    bits = np.array(list(np.ndindex((2,) * (steps * (ways + sleeps)))))
-    each = np.tile([0.3] * ways + [1 - awake] * sleeps, steps)
+    arcs, steps, sleeps = 4, 2, 3 * (awake < 1)
+    bits = np.array(list(np.ndindex((2,) * (steps * (arcs + sleeps)))))
+    each = np.tile([0.3] * arcs + [1 - awake] * sleeps, steps)
     weight = np.where(bits, each, 1 - each).prod(axis=1)
     start_mean, start_sd = np.array([0.5, -1.0, 2.0]), 0.7
     total = 3 + 3 * (kind == "de_sghmc") + 3 * 2 * steps
