@@ -1,9 +1,9 @@
 r"""Moments of affine samplers on networks where vectors may be lost or changed.
 
 The state t holds the agents' blocks s and, where receivers remember (``reuse_last``), what they
-received last over every arc of every channel, h. With ``LossEffect`` (``concord.laws.exact``), z the
-sent vectors, y what receivers use in place of lost ones, d = z - y, and e the noise on what arrives,
-one iteration is
+received last over every arc of every channel, h. With ``LossEffect`` (``concord.laws.exact``), z
+the sent vectors, y what receivers use in place of lost ones, d = z - y, and e the noise on what
+arrives, one iteration is
 
 .. math::
     s^* = A s + c + B w + F (h - x) - G' d, \qquad

@@ -99,11 +99,7 @@ def law_of_run(run: Any, most: float = SIZE_LIMIT) -> exact.Law:
             "steps that are not known to repeat, lose vectors or take mini-batches have a law of "
             f"up to {MOST_STEPS} iterations; sample it"
         )
-    if network.delivers_all and noise is None:
-        path = paths.build_path(update, start, problem.agents, problem.dim, run.iterations)
-    else:
-        path = laws_of_updates([update], [start], network, problem.dim, noise=noise)
-    return path.law(recorded)
+    return laws_of_updates([update], [start], network, problem.dim, noise=noise).law(recorded)
 
 
 def exact_law(run: Any) -> exact.Law | None:
