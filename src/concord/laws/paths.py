@@ -92,7 +92,7 @@ class Path:
     def marginals_at(self, iterations: Sequence[int]) -> Marginals:
         """Return the laws of the answers at increasing iterations, (iterations, versions, ...).
 
-        Moments that leave the finite range are ``inf`` or ``nan`` from there on, without a warning.
+        Moments that leave the finite range are ``nan`` from there on, without a warning.
         """
         results, k, moments = [], 0, self._start
         with np.errstate(all="ignore"), progress(max(iterations, default=0), "exact law") as done:
@@ -102,7 +102,8 @@ class Path:
                 k = due
         if not results:
             return self.marginals_at([0]).select(slice(0, 0))
-        return Marginals(*(np.stack(parts) for parts in zip(*results, strict=True)))
+        stacked = [np.stack(parts) for parts in zip(*results, strict=True)]
+        return Marginals(*(np.where(np.isfinite(part), part, np.nan) for part in stacked))
 
     def law(self, iterations: Sequence[int]) -> Law:
         """Return the law of the first version at the given iterations, sorted, each once."""
