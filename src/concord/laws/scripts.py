@@ -216,16 +216,15 @@ class ScriptedNetwork(Network):
     def __init__(self, network: Network) -> None:
         vars(self).update(vars(network))
         if network.delivers_all:
-            self._conditions = replace(network.conditions, compute=None, link=None)
+            self.conditions = replace(network.conditions, compute=None, link=None)
         else:
-            self._conditions = Conditions(on_loss=network.conditions.on_loss)
-            self._channels = _ScriptedChannels(self.graph, self._conditions)
+            self.conditions = Conditions(on_loss=network.conditions.on_loss)
+            self._channels = _ScriptedChannels(self.graph, self.conditions)
 
     @property
     def channels(self) -> list[_ScriptedChannel]:
         """The open channels on which received vectors are prescribed; none where all arrive."""
-        scripted = isinstance(self._channels, _ScriptedChannels)
-        return cast("list[_ScriptedChannel]", self._channels.channels) if scripted else []
+        return self._channels.channels if isinstance(self._channels, _ScriptedChannels) else []
 
     @property
     def channel_count(self) -> int:

@@ -7,6 +7,7 @@ import numpy as np
 
 from concord import kinds, streams
 from concord.errors import ConcordError, nearest, short
+from concord.networks.conditions import Conditions
 from concord.networks.graph import Graph, graph_of_pairs
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
@@ -82,12 +83,8 @@ def network(
     >>> concord.network("ring", 6, loss=loss).conditions.loss.rate
     0.2
     """
-    conditions = None
-    if options:
-        from concord.networks.conditions import Conditions  # where options may be some
-
-        happens = {key: options.pop(key) for key in Conditions.__struct_fields__ if key in options}
-        conditions = build(Conditions, happens, "network") if happens else None
+    happens = {key: options.pop(key) for key in Conditions.__struct_fields__ if key in options}
+    conditions = build(Conditions, happens, "network") if happens else None
     if isinstance(graph, Network):  # a network is its own, unless something else happens on it
         conditions, graph = conditions or graph.conditions, graph.graph
     if rng is not None or seed is None:
@@ -125,8 +122,6 @@ def _check_keys(topology: Mapping[str, Any]) -> None:
     """Raise a ConcordError for an option that neither the kind nor ``Conditions`` has."""
     options = kinds.find("topologies", topology["kind"], "network").Params.__struct_fields__
     for key in topology.keys() - {"kind", *options}:
-        from concord.networks.conditions import Conditions  # to name its keys
-
         keys = [*options, *Conditions.__struct_fields__]
         raise ConcordError(f"network.{key}: unknown key; {nearest(key, keys)}")
 

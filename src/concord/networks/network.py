@@ -14,6 +14,10 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from concord.errors import ConcordError
+from concord.networks.channels import Channels
+from concord.networks.clock import Clock
+from concord.networks.conditions import Conditions
+from concord.networks.effects import Traffic
 from concord.networks.graph import Graph, Matrix
 from concord.networks.meter import Meter
 from concord.networks.weights import mixing_matrix
@@ -28,8 +32,8 @@ class Network(Summarized):
 
     graph: the graph over which they send.
 
-    conditions: options of what happens (``conditions.Conditions``); None: every vector arrives at
-    once, unchanged. Options that contradict each other or do not suit the graph are refused.
+    conditions: options of what happens (``conditions.Conditions``); by default every vector arrives
+    at once, unchanged. Options that contradict each other or do not suit the graph are refused.
 
     where: file and key of the conditions, for errors.
 
@@ -43,21 +47,19 @@ class Network(Summarized):
     def __init__(
         self,
         graph: Graph,
-        conditions: Any = None,
+        conditions: Conditions | None = None,
         where: str = "network",
         order: Order = "simultaneous",
     ) -> None:
         self.graph, self.agents, self.order = graph, graph.agents, order
-        quiet = conditions is None or conditions == type(conditions)()
-        self._conditions: Any = None if quiet else conditions
-        if not quiet and graph.server_messages is not None:
+        self.conditions = conditions or Conditions()
+        if self.conditions != Conditions() and graph.server_messages is not None:
             raise ConcordError(
                 f"{where}: what happens on the way to a server is not modelled; remove it, or use "
                 "topology complete"
             )
-        if not quiet:
-            conditions.check(graph, where)
-        lossless = quiet or conditions.is_lossless
+        self.conditions.check(graph, where)
+        lossless = self.conditions.is_lossless
         if order == "in_place" and not (lossless and graph.server_messages is None):
             raise ConcordError(
                 "update_order: in_place needs neighbors that all hear each other; use simultaneous"
@@ -67,28 +69,22 @@ class Network(Summarized):
                 f"network: agents of {graph.name} average with more than neighbors; remove network"
             )
         self.chains = self.dim = 1  # of the chains that are started
-        self._matrices: dict[str, tuple[Any, Matrix]] = {}
-        self._channels: Any = None  # of vectors of which some may not arrive
-        if not lossless:
-            from concord.networks.channels import Channels  # on this network alone
-
-            self._channels = Channels(graph, conditions)
+        self._matrices: dict[str, tuple[str | float, Matrix]] = {}
+        self._channels = None if lossless else Channels(graph, self.conditions)
         self.active: np.ndarray | None = None
-        self.clock: Any = None
+        self.clock: Clock | None = None
         self.meter = Meter(graph)
 
     def summary(self) -> dict[str, Any]:
         """Return the graph's sizes, and the conditions that differ from the defaults, by name."""
-        degrees, edges = self.degrees, len(self.graph.edges)
-        stated = {} if self._conditions is None else plain(self._conditions)
-        usual = {} if self._conditions is None else plain(type(self._conditions)())
+        degrees, edges, usual = self.degrees, len(self.graph.edges), plain(Conditions())
         return {
             "graph": self.name,
             "agents": self.agents,
             "edges": f"{edges}{' directed' if self.graph.directed else ''}",
             "neighbors": f"{degrees.min()} to {degrees.max()}",
             "weights": None if self.graph.weights is None else "its own",
-            **{name: value for name, value in stated.items() if value != usual[name]},
+            **{name: v for name, v in plain(self.conditions).items() if v != usual[name]},
         }
 
     @property
@@ -117,21 +113,12 @@ class Network(Summarized):
         return self._channels is None
 
     @property
-    def conditions(self) -> Any:
-        """Return the options of what happens on the network (``conditions.Conditions``)."""
-        if self._conditions is None:
-            from concord.networks.conditions import Conditions  # for those who ask
-
-            return Conditions()
-        return self._conditions
-
-    @property
     def delivers_all(self) -> bool:
         """Return whether every vector arrives at once, though liars may have replaced theirs."""
-        return self._conditions is None or bool(self._conditions.delivers_all)
+        return self.conditions.delivers_all
 
     @property
-    def traffic(self) -> Any:
+    def traffic(self) -> Traffic | None:
         """Return the state of links and agents in this iteration (``effects.Traffic``).
 
         None on a lossless network, and before the first iteration.
@@ -141,7 +128,7 @@ class Network(Summarized):
     @property
     def keeps_time(self) -> bool:
         """Return whether gradients or vectors take time on the simulated clock."""
-        return self._conditions is not None and bool(self._conditions.keeps_time)
+        return self.conditions.keeps_time
 
     def start(
         self,
@@ -158,10 +145,8 @@ class Network(Summarized):
         new.chains, _, new.dim = x0.shape
         new.meter = Meter(self.graph, self.keeps_time)
         if self.keeps_time:
-            from concord.networks.clock import Clock  # on this network alone
-
             assert times is not None
-            options = self._conditions
+            options = self.conditions
             new.clock = Clock(self.graph, new.chains, options.compute, options.link, times)
         if self._channels is not None:
             new._channels = self._channels.start(new.chains, rng, new.clock)
@@ -174,7 +159,7 @@ class Network(Summarized):
         first: the vectors that neighbors know at the start, (chains, agents, dim). In an iteration
         all vectors of an agent arrive at a neighbor, or none.
         """
-        return 0 if self._channels is None else int(self._channels.open(first))
+        return 0 if self._channels is None else self._channels.open(first)
 
     def begin(self, k: int) -> None:
         """Draw the links, losses and awake agents of iteration k."""
@@ -186,8 +171,7 @@ class Network(Summarized):
     @property
     def awake(self) -> np.ndarray | None:
         """Return a mask of the agents that are awake, (chains, agents). None: all, always."""
-        awake: np.ndarray | None = None if self._channels is None else self._channels.awake
-        return awake
+        return None if self._channels is None else self._channels.awake
 
     def mix(
         self,
@@ -217,7 +201,7 @@ class Network(Summarized):
         self._count_round(x.shape[-1] / self.dim, chains, size or self._vector_size(x))
         if self.order == "in_place":
             return _sweep(matrix, x, plus)
-        if self.traffic is None:
+        if self._channels is None or self.traffic is None:
             mixed = weighted_sum(matrix, x)
         else:
             mixed = self._channels.mix(matrix, x, channel)
@@ -232,8 +216,7 @@ class Network(Summarized):
         """
         if self._channels is None:
             return weighted_sum(weights, x)
-        mixed: np.ndarray = self._channels.mix_known(weights, x, channel)
-        return mixed
+        return self._channels.mix_known(weights, x, channel)
 
     def difference(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Exchange x between two neighbors in each chain, and return x_i - x_j and x_j - x_i.
@@ -300,7 +283,7 @@ class Network(Summarized):
             return
         moves = np.ones((self.agents, 1), dtype=bool) if self.active is None else self.active.T
         gradients = np.atleast_2d(gradients).T if np.ndim(gradients) else gradients
-        if self._conditions.barrier:
+        if self.conditions.barrier:
             size = np.zeros((self.agents, 1)) + np.atleast_2d(self.meter.step_bytes).T
             up = None if self.traffic is None else self.traffic.up
             self.clock.wait_for_neighbors(size, moves, gradients, up)
@@ -317,16 +300,14 @@ class Network(Summarized):
         if isinstance(weights, np.ndarray):
             return mixing_matrix(self.graph, weights)
         key = weights if isinstance(weights, str) else "number"
-        last, matrix = self._matrices.get(key, (None, None))
-        if last != weights:
-            matrix = mixing_matrix(self.graph, weights)
-            self._matrices[key] = weights, matrix
-        return matrix
+        if self._matrices.get(key, (None, None))[0] != weights:
+            self._matrices[key] = weights, mixing_matrix(self.graph, weights)
+        return self._matrices[key][1]
 
     def _vector_size(self, x: np.ndarray) -> float:
         """Return the bytes of the message for one agent's vector in x, after compression."""
         if self._channels is not None:
-            return float(self._channels.vector_size(x))
+            return self._channels.vector_size(x)
         return x.shape[-1] * x.itemsize
 
     def _count_round(self, vectors: float, chains: np.ndarray | None, size: float) -> None:
