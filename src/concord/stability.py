@@ -69,8 +69,9 @@ def largest_stable_step(
     if name not in steps:
         raise NoLaw(f"the sampler has no {name}")
 
-    def matrix_for(value: float) -> np.ndarray:
-        """Return the matrix of the update in iteration k with a value of the step."""
-        return _matrix_of(with_step(sampler, name, value, k), problem, network, k)
+    def is_stable(value: float) -> bool:
+        """Return whether the mean settles with a value of the step in iteration k."""
+        matrix = _matrix_of(with_step(sampler, name, value, k), problem, network, k)
+        return exact.spectral_radius(matrix) < 1
 
-    return exact.stable_limit(matrix_for, steps[name].initial, PRECISION)
+    return exact.find_largest(is_stable, steps[name].initial, PRECISION)

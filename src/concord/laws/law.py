@@ -21,6 +21,7 @@ from concord.laws.read_off import NoLaw, StepReader
 from concord.minibatches import Batches, batches_of
 from concord.networks.moments import mask_moments
 from concord.networks.network import Network
+from concord.problem import Problem
 
 # The most entries agents * dim of the positions for which a law is computed, or of vectors on their
 # way. With as many auxiliary entries a step multiplies 1000 x 1000 matrices, about 0.1 s; runs
@@ -43,7 +44,7 @@ class LawInputs(NamedTuple):
     """
 
     sampler: Any
-    problem: Any
+    problem: Problem
     network: Network
     initial: Any
     iterations: int
@@ -52,7 +53,7 @@ class LawInputs(NamedTuple):
 
 def update_of(
     sampler: Any,
-    problem: Any,
+    problem: Problem,
     network: Network,
     most: float = np.inf,
 ) -> exact.Update:
@@ -168,7 +169,7 @@ def _noise_of_versions(
 
 def laws_of_versions(
     samplers: Sequence[Any],
-    problems: Sequence[Any],
+    problems: Sequence[Problem],
     network: Network,
     positions: Moments | None,
     mix: np.ndarray | None = None,
@@ -271,7 +272,7 @@ def find_joint_cycle(updates: Sequence[exact.Update]) -> Cycle | None:
     return join_cycles(update.find_cycle() for update in updates)
 
 
-def radius_over_losses(sampler: Any, problem: Any, network: Network) -> float:
+def radius_over_losses(sampler: Any, problem: Problem, network: Network) -> float:
     """Return the spectral radius of a sampler's second moments on a network with losses.
 
     It is that of one cycle of iterations (``arrivals.second_moment_radius``). Raises ``NoLaw``
@@ -342,7 +343,7 @@ def _require_moments(positions: Moments | None) -> Moments:
     return positions
 
 
-def _refuse_large(problem: Any, most: float) -> None:
+def _refuse_large(problem: Problem, most: float) -> None:
     """Raise ``NoLaw`` if a problem has more than ``most`` entries agents * dim."""
     if problem.agents * problem.dim > most:
         raise NoLaw(

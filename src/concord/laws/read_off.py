@@ -48,7 +48,7 @@ from concord.laws.scripts import (
 from concord.laws.switching import Choices
 from concord.minibatches import batches_of
 from concord.networks.network import Network
-from concord.problem import Quadratic
+from concord.problem import Problem, Quadratic
 from concord.sampler import WithReadOut
 
 ROUNDING = 1e-10  # of the random chains, relative to what adds up to a number
@@ -90,7 +90,7 @@ class StepReader:
     chooses: whether steps make random choices.
     """
 
-    def __init__(self, sampler: Any, problem: Any, network: Network) -> None:
+    def __init__(self, sampler: Any, problem: Problem, network: Network) -> None:
         self._name = getattr(sampler, "name", "") or type(sampler).__name__
         if isinstance(sampler, WithReadOut):
             raise self._refuse("its answer is not the positions of its state")

@@ -17,7 +17,7 @@ from concord.networks.channels import Channels
 from concord.networks.conditions import Conditions
 from concord.networks.graph import Graph, Matrix
 from concord.networks.network import Network
-from concord.problem import CountedProblem
+from concord.problem import CountedProblem, Quadratic
 from concord.sampler import check_state
 
 # Sources of the numbers that a call takes: the state (or positions) it begins with, normal numbers,
@@ -27,6 +27,7 @@ SOURCES = ("state", "normals", "errors", "differences", "memory")
 SIZES = np.concatenate([[0.0], np.logspace(-6, 6, 9), np.ones(9)])
 UNEQUAL = "how much it draws depends on where it is"
 LOST = "vectors may get lost on this network, and "
+Shape = int | tuple[int, ...] | None
 
 
 class UnreadableStep(Exception):
@@ -78,7 +79,9 @@ class Script:
 
     # As a generator
 
-    def standard_normal(self, size: Any = None, dtype: Any = None, out: Any = None) -> np.ndarray:
+    def standard_normal(
+        self, size: Shape = None, dtype: object = None, out: object = None
+    ) -> np.ndarray:
         """Return the next normal numbers.
 
         size: their shape, of which one axis must be of chains.
@@ -91,7 +94,7 @@ class Script:
         numbers = self.take("normals", int(np.prod(rest))).reshape(self.chains, *rest)
         return np.moveaxis(numbers, 0, axis)
 
-    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> np.ndarray:
+    def normal(self, loc: float = 0.0, scale: float = 1.0, size: Shape = None) -> np.ndarray:
         """Return the next normal numbers of a given mean and standard deviation."""
         return loc + scale * self.standard_normal(size)
 
@@ -127,7 +130,7 @@ class ScriptedSampler:
     unused: empty values of fields with random numbers of steps to come.
     """
 
-    def __init__(self, sampler: Any, problem: Any, network: Network) -> None:
+    def __init__(self, sampler: Any, problem: Quadratic, network: Network) -> None:
         self._sampler, self._problem = sampler, problem
         self.batches = batches_of(sampler)
         self.network, self.loses = ScriptedNetwork(network), not network.delivers_all
@@ -142,7 +145,7 @@ class ScriptedSampler:
         check_state(state, self._sampler, x.shape)
         return state, network
 
-    def step(self, state: Any, k: Any, script: Script) -> tuple[Any, ScriptedNetwork]:
+    def step(self, state: Any, k: int, script: Script) -> tuple[Any, ScriptedNetwork]:
         """Take step k from a state; return the next one, and the network with what was sent.
 
         k: a number, or an ``Iteration``.
@@ -303,7 +306,7 @@ class _ScriptedChannel:
         self.latest = received = arriving + apart
         return received
 
-    def send(self, x: np.ndarray, traffic: Any, k: int) -> np.ndarray:
+    def send(self, x: np.ndarray, traffic: object, k: int) -> np.ndarray:
         """Send the vectors x, (chains, agents, dim); return those that receivers use.
 
         traffic, k: what a network passes, unused.

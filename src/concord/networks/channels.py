@@ -10,8 +10,8 @@ import numpy as np
 from concord.networks.byzantine import replace_heard, tell_lies
 from concord.networks.clock import Clock
 from concord.networks.conditions import Conditions
-from concord.networks.effects import LossDraws, Static, Traffic, link_tables
-from concord.networks.graph import DENSE_AGENTS, Graph, Matrix
+from concord.networks.effects import LossDraws, Static, Traffic
+from concord.networks.graph import DENSE_AGENTS, Graph, Matrix, Numbers
 
 
 class Channel:
@@ -45,12 +45,12 @@ class Channel:
         """
         graph, options = self._graph, self._conditions
         vectors = np.ascontiguousarray(x.transpose(1, 0, 2))
-        fallback: Any = vectors[graph.receivers]
+        fallback: Numbers = vectors[graph.receivers]
         if options.on_loss == "sender_keeps":
             fallback = 0.0
         elif options.on_loss == "reuse_last":
             fallback = self._arriving
-        noise: Any = 0.0
+        noise: Numbers = 0.0
         if options.noise:
             shape = len(graph.senders), *vectors.shape[1:]
             noise = options.noise * self._noises.standard_normal(shape, dtype=x.dtype.type)
@@ -99,7 +99,7 @@ class Channels:
         self._rng: Any = None
         self._clock: Any = None
         self._losses: LossDraws | None = None
-        self._tables = link_tables(graph, conditions.schedule)
+        self._tables = conditions.schedule.tables(graph)
         self._under_way = np.empty(0)  # masks of the vectors sent in the last iterations
         self._vector_bytes = 0.0  # of an agent's vectors together
         self._splits: dict[int, tuple[Any, ...]] = {}  # by matrix, which is kept so that ids last
@@ -129,7 +129,7 @@ class Channels:
     def begin(self, k: int) -> None:
         """Draw the links, losses and awake agents of iteration k."""
         graph, shape = self._graph, (len(self._graph.senders), self._chains)
-        options: Any = self._conditions
+        options = self._conditions
         awake = np.ones((graph.agents, self._chains), dtype=bool)
         traffic = Traffic(np.ones(shape, dtype=bool), np.empty(shape, dtype=bool), awake, awake)
         if self._tables:
@@ -243,7 +243,7 @@ def _split_matrix(graph: Graph, matrix: Matrix) -> tuple[np.ndarray, np.ndarray,
     values = np.asarray(matrix[graph.receivers, graph.senders]).ravel()
     arcs, shape = np.arange(len(values)), (graph.agents, len(values))
     if graph.agents <= DENSE_AGENTS:
-        inbox: Any = np.zeros(shape, values.dtype)
+        inbox = np.zeros(shape, values.dtype)
         inbox[graph.receivers, arcs] = values
     else:
         from scipy import sparse

@@ -41,7 +41,21 @@ class Traffic:
     age: int = 0
 
 
-class Static(Kind):
+class Schedule(Kind):
+    """A schedule of the links that are up: in turn by tables, or drawn in every iteration."""
+
+    def check(self, graph: Graph, where: str) -> None:
+        """Raise a ConcordError if the schedule does not suit a graph; ``where``: file and key."""
+
+    def tables(self, graph: Graph) -> list[np.ndarray]:
+        """Return one mask (arcs,) for each turn: the arcs that are up in it. [] if it is drawn."""
+        return []
+
+    def draw(self, traffic: Traffic, graph: Graph, rng: np.random.Generator) -> None:
+        """Draw the links that are up, and mark all others as down in ``traffic.up``."""
+
+
+class Static(Schedule):
     """A schedule under which all links are up in all iterations."""
 
     def tables(self, graph: Graph) -> list[np.ndarray]:
@@ -49,7 +63,7 @@ class Static(Kind):
         return [np.ones(len(graph.senders), dtype=bool)]
 
 
-class OnePeer(Kind):
+class OnePeer(Schedule):
     """A schedule under which each agent sends to one neighbor, to each of them in turn.
 
     In iteration k agent j sends to its neighbor number k modulo the number of its neighbors, which
@@ -71,7 +85,7 @@ class OnePeer(Kind):
         return [np.isin(np.arange(len(ahead)), arcs) for arcs in peers.T]
 
 
-class GraphsInTurn(Kind, tag="in_turn"):
+class GraphsInTurn(Schedule, tag="in_turn"):
     """A schedule under which the edges of one list are up in each iteration, the lists in turn.
 
     On directed graphs an edge (i, j) leads from agent i to agent j.
@@ -98,7 +112,7 @@ class GraphsInTurn(Kind, tag="in_turn"):
         return [np.isin(graph.pair_numbers, graph.numbers_of(edges)) for edges in self.graphs]
 
 
-class RandomLinks(Kind, tag="kept"):
+class RandomLinks(Schedule, tag="kept"):
     """A schedule under which each link is up with a probability, drawn in every iteration."""
 
     probability: Annotated[Share, "probability that a link is up"]
@@ -109,7 +123,7 @@ class RandomLinks(Kind, tag="kept"):
         traffic.up &= up[graph.links]
 
 
-class PairSchedule(Kind):
+class PairSchedule(Schedule):
     """A schedule under which an agent hears at most one neighbor, which hears it, too."""
 
     def check(self, graph: Graph, where: str) -> None:
@@ -215,11 +229,3 @@ class Delay(Kind, tag="fixed"):
     """A delay of all vectors by a fixed number of iterations."""
 
     iterations: Annotated[Count, "iterations from sender to receiver"]
-
-
-def link_tables(graph: Graph, schedule: Kind) -> list[np.ndarray]:
-    """Return a repeating schedule's masks (arcs,) of the arcs that are up in each turn.
-
-    Schedules that are drawn have none.
-    """
-    return schedule.tables(graph) if hasattr(schedule, "tables") else []

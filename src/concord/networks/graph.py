@@ -13,12 +13,13 @@ and columns senders, of directed graphs too: A_ij = 1 if agent i hears agent j.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from concord.errors import ConcordError
 
@@ -26,6 +27,7 @@ from concord.errors import ConcordError
 DENSE_AGENTS = 64
 
 Matrix = Any  # (agents, agents): an array, or a sparse one of scipy
+Numbers = np.ndarray | float  # an array, or one number for all of its entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +48,7 @@ class Graph:
     edges: np.ndarray
     directed: bool = False
     weights: Matrix | None = None
-    nodes: tuple[Any, ...] | None = None
+    nodes: tuple[Hashable, ...] | None = None
     server_messages: np.ndarray | None = None
     name: str = "graph"
 
@@ -88,7 +90,7 @@ class Graph:
         """Return receiver * agents + sender of each arc, which increases, (arcs,)."""
         return self.receivers * self.agents + self.senders
 
-    def numbers_of(self, edges: Any) -> np.ndarray:
+    def numbers_of(self, edges: ArrayLike) -> np.ndarray:
         """Return the ``pair_numbers`` of the arcs that belong to given edges (i, j)."""
         senders, receivers = np.array(edges, dtype=np.intp).reshape(-1, 2).T
         numbers = receivers * self.agents + senders
@@ -139,7 +141,7 @@ class Graph:
         """Return the neighbors that each agent hears, an increasing array for each agent."""
         return np.split(self.senders, np.cumsum(self.in_degrees)[:-1])
 
-    def draw_arcs(self, shape: Any, rng: np.random.Generator) -> np.ndarray:
+    def draw_arcs(self, shape: int | tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
         """Draw arcs of an undirected graph, by their numbers, in an array of a shape.
 
         The receiver is uniform over all agents, the sender uniform over the receiver's neighbors.
@@ -245,7 +247,7 @@ class Graph:
 
 
 def graph_of_pairs(
-    name: str, agents: int, pairs: Any, directed: bool = False, **fields: Any
+    name: str, agents: int, pairs: ArrayLike, directed: bool = False, **fields: Any
 ) -> Graph:
     """Return the graph whose edges are given pairs of agents; a pair may repeat.
 

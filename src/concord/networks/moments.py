@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from concord.networks.effects import BurstLoss, Matchings, RandomLinks, RandomPair, link_tables
+from concord.networks.effects import BurstLoss, Matchings, RandomLinks, RandomPair
 from concord.networks.graph import Graph
 from concord.networks.network import Network
 
@@ -84,7 +84,7 @@ def mask_moments(network: Network) -> Callable[[int], tuple[np.ndarray, np.ndarr
         pair[pairs.T, np.arange(len(pairs))] = 1
         moments = of_turns(shares, pair[edges.receivers] * pair[edges.senders], pair)
         return lambda k: moments
-    if tables := link_tables(edges, options.schedule):
+    if tables := options.schedule.tables(edges):
         once, everybody = np.ones(1), np.ones((network.agents, 1))
         each_turn = [of_turns(once, table[:, None].astype(float), everybody) for table in tables]
         return lambda k: each_turn[k % len(each_turn)]

@@ -8,6 +8,7 @@ counts once for each of them (``unicasts``, the price where links join pairs), a
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from copy import copy
 from typing import Any, Literal, Self
 
@@ -18,7 +19,7 @@ from concord.networks.channels import Channels
 from concord.networks.clock import Clock
 from concord.networks.conditions import Conditions
 from concord.networks.effects import Traffic
-from concord.networks.graph import Graph, Matrix
+from concord.networks.graph import Graph, Matrix, Numbers
 from concord.networks.meter import Meter
 from concord.networks.weights import mixing_matrix
 from concord.options import plain
@@ -93,7 +94,7 @@ class Network(Summarized):
         return self.graph.name
 
     @property
-    def names(self) -> tuple[Any, ...]:
+    def names(self) -> tuple[Hashable, ...]:
         """Return the agents' names in the order of their numbers: nodes of a graph, or numbers."""
         return tuple(range(self.agents)) if self.graph.nodes is None else self.graph.nodes
 
@@ -143,7 +144,7 @@ class Network(Summarized):
         """
         new = copy(self)
         new.chains, _, new.dim = x0.shape
-        new.meter = Meter(self.graph, self.keeps_time)
+        new.meter = Meter(self.graph)
         if self.keeps_time:
             assert times is not None
             options = self.conditions
@@ -249,7 +250,9 @@ class Network(Summarized):
         """
         self.meter.add_sent(self.meter.copies * agents, self.meter.once * agents, self.dim * 8)
 
-    def count_sent(self, agents: np.ndarray, vectors: Any = 1, copies: Any = None) -> None:
+    def count_sent(
+        self, agents: np.ndarray, vectors: Numbers = 1, copies: Numbers | None = None
+    ) -> None:
         """Count plain vectors that chosen agents send.
 
         agents: numbers of the agents, (chains, few). vectors: how many vectors each sends. copies:
@@ -263,7 +266,7 @@ class Network(Summarized):
         """Set the agents that move in this iteration, by number, (chains, few); others stay."""
         self.active = self._scatter(agents, True)
 
-    def _scatter(self, agents: np.ndarray, values: Any) -> np.ndarray:
+    def _scatter(self, agents: np.ndarray, values: Numbers) -> np.ndarray:
         """Return values of chosen agents as an array over all agents, (chains, agents).
 
         agents: numbers, (chains, few). values: a number or (chains, few). Other agents have zero.
@@ -272,7 +275,7 @@ class Network(Summarized):
         each[np.arange(self.chains)[:, None], agents] = values
         return each
 
-    def end(self, k: int, gradients: Any) -> None:
+    def end(self, k: int, gradients: Numbers) -> None:
         """Count the moves of iteration k, and advance the clock by its time.
 
         gradients: how many each agent has taken, a number, (agents,) or (chains, agents).
@@ -291,7 +294,7 @@ class Network(Summarized):
             self.clock.restart_gradients(k, moves, gradients)
         self.meter.step_bytes = 0.0
 
-    def matrix(self, weights: Any) -> Matrix:
+    def matrix(self, weights: str | Numbers) -> Matrix:
         """Return the mixing matrix of a name or a number (``mixing_matrix``).
 
         It is cached, of numbers the last one. weights: several numbers, (steps,), have a stack of
@@ -316,7 +319,7 @@ class Network(Summarized):
         vectors: the message's length in units of a position. chains: which chains send, a mask
         (chains,); None: all. size: bytes of the message.
         """
-        number: Any = 1 if vectors == 1 else vectors
+        number: Numbers = 1 if vectors == 1 else vectors
         if self.traffic is None and self.clock is None and chains is None:
             return self.meter.add_rounds(number, size)
         if chains is not None:

@@ -66,14 +66,14 @@ class ChosenTopology(Chosen):
     room = "topologies"
 
     @classmethod
-    def parse(cls, value: Any, where: str) -> Self:
+    def parse(cls, value: object, where: str) -> Self:
         """Return the topology that a file's word or mapping chooses.
 
         value: a kind, or a mapping with ``kind`` and options. where: file and key, for errors.
         """
         return super().parse({"kind": value} if isinstance(value, str) else value, where)
 
-    def graph(self, agents: Any, where: str = "topology") -> Graph:
+    def graph(self, agents: int, where: str = "topology") -> Graph:
         """Return the graph over a number of agents.
 
         A ConcordError, which names ``where`` (file and key), if an option or the resulting graph
