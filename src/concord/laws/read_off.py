@@ -357,8 +357,12 @@ class _Steps:
 
         learning: whether fields that differ between chains may become blocks of the state.
         """
-        k, script = len(self._shared), Script(len(SIZES))
-        self._state, _, questions = self._advance(self._state, k - 1, script)
+        k, script, before = len(self._shared), Script(len(SIZES)), self._state
+        self._state, _, questions = self._advance(before, k - 1, script)
+        if learning and not self._plain:
+            given, *_ = self._advance(before, k - 1, Script(len(SIZES)), plain=True)
+            if not np.array_equal(given.x, self._state.x, equal_nan=True):
+                raise UnreadableStep(COUPLED)  # or it tells the type of k
         self.chooses |= bool(script.chances)
         asked = (question.cycle for question in questions)
         self._questions_cycle = join_cycles([self._questions_cycle, *asked])

@@ -1,5 +1,6 @@
 """Laws that are read off steps are those of the papers' matrices."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -301,6 +302,15 @@ class Ageing(Sampler):
         return Clocked(x - eta * problem.gradient(x) + noise, np.minimum(age + 1, 4))
 
 
+class ByType(Sampler):
+    """Its steps are smaller where they are given another number than a plain one."""
+
+    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+        eta = 0.1 if type(k) is int else 0.01
+        x = state.x
+        return Positions(x - eta * problem.gradient(x) + langevin_noise(rng, eta, x))
+
+
 def test_what_is_the_same_for_all_chains_is_followed() -> None:
     problem, network = drawn(5, 2), concord.network("ring", 5)
     reader = StepReader(Ageing(), problem, network)
@@ -363,3 +373,22 @@ def test_mini_batches_in_epochs_have_no_law() -> None:
     problem, network = regression(5, 2, points=4), concord.network("ring", 5)
     with pytest.raises(NoLaw, match="epochs"):
         StepReader(DESGLD(0.02, batch_size=2, batch_order="epochs"), problem, network)
+
+
+ANSWERS: list[Callable[[StepReader], Any]] = [
+    lambda reader: reader.start,
+    lambda reader: reader.cycle,
+    lambda reader: reader.read_step(4).choices.matrix,
+    lambda reader: reader.read_step(0).choices.noise,
+    lambda reader: reader.read_step(50).choices.offset,
+]
+
+
+@pytest.mark.parametrize("order", [(4, 3, 2, 1, 0), (2, 0, 4, 1, 3), (1, 4, 3, 0, 2)], ids=str)
+@pytest.mark.parametrize("sampler", [Ageing(), ByType(), Alternating(period=7)], ids=repr)
+def test_a_reader_answers_in_whatever_order_it_is_asked(sampler: Any, order: Any) -> None:
+    problem, network = drawn(5, 2), concord.network("ring", 5)
+    reader = StepReader(sampler, problem, network)
+    for number in order:
+        expected = ANSWERS[number](StepReader(sampler, problem, network))
+        np.testing.assert_equal(ANSWERS[number](reader), expected)
