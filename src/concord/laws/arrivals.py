@@ -31,7 +31,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -168,7 +168,7 @@ def build_moves(
         return np.hstack([matrix, remembered, offset[:, None], *numbers])
 
     @lru_cache(maxsize=8)
-    def arrays_of(step: Affine, effect: LossEffect) -> Any:
+    def arrays_of(step: Affine, effect: LossEffect) -> tuple[np.ndarray, ...]:
         """Return V, v, the covariance of w, K, and the gain of gradient errors of one iteration."""
         kicks, errors = effect.noise, effect.error_gain
         after = widen(step.matrix, step.offset, kicks[:size], errors[:size])

@@ -23,6 +23,7 @@ from concord.laws import exact
 from concord.laws.arrivals import Move
 from concord.laws.exact import Affine, Law, Marginals, Moments, Powers, Update
 from concord.laws.iterations import Cycle
+from concord.laws.switching import Choices
 from concord.progress import progress
 
 # The limit, where it has to be gone to: enough for whatever mixes within 10^7 iterations.
@@ -55,7 +56,7 @@ class Path:
         dim: int,
         mix: np.ndarray | None = None,
         cycle: Cycle | None = None,
-        powers: Any = None,
+        powers: Powers | Choices | None = None,
     ) -> None:
         self._step_at, self._start, self._mix = step_at, start, mix
         self._agents, self._dim = agents, dim
@@ -145,7 +146,7 @@ class Path:
             self._step_cache[k] = self._step_at(k)
         return self._step_cache[k]
 
-    def _cycle_powers(self) -> Powers | None:
+    def _cycle_powers(self) -> Powers | Choices | None:
         """Return the powers of the update of a whole cycle; None to go step by step."""
         return self._powers
 
@@ -232,7 +233,7 @@ class DeterministicPath(Path):
                 moments = self._step(k).apply(*moments)
             return self._marginals(moments)
 
-    def _cycle_powers(self) -> Powers:
+    def _cycle_powers(self) -> Powers | Choices:
         """Return the powers of the composition of a period's steps, computed at the first call."""
         self._powers = self._powers or Powers(self._compose_cycle())
         return self._powers

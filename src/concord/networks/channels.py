@@ -102,7 +102,8 @@ class Channels:
         self._tables = conditions.schedule.tables(graph)
         self._under_way = np.empty(0)  # masks of the vectors sent in the last iterations
         self._vector_bytes = 0.0  # of an agent's vectors together
-        self._splits: dict[int, tuple[Any, ...]] = {}  # by matrix, which is kept so that ids last
+        # By the id of the matrix, which is kept so that ids last.
+        self._splits: dict[int, tuple[Matrix, np.ndarray, np.ndarray, Matrix]] = {}
 
     def start(self, chains: int, rng: np.random.Generator | None, clock: Clock | None) -> Self:
         """Return a copy that is ready for a block of chains, with no channel open.
@@ -219,13 +220,12 @@ class Channels:
         graph, options = self._graph, self._conditions
         if options.robust is not None:
             received = replace_heard(options.robust, graph, received, x)
-        of, *split = self._splits.get(id(matrix), (None,))
-        if of is not matrix:  # ids of a network that was copied are those of other matrices
+        split = self._splits.get(id(matrix))
+        if split is None or split[0] is not matrix:  # an id that was another matrix's
             if len(self._splits) > 8:  # of steps whose weights change
                 self._splits.clear()
-            split = [*_split_matrix(graph, matrix)]
-            self._splits[id(matrix)] = matrix, *split
-        diagonal, values, inbox = split
+            split = self._splits[id(matrix)] = matrix, *_split_matrix(graph, matrix)
+        _, diagonal, values, inbox = split
         arcs, chains, dim = received.shape
         total = (inbox @ received.reshape(arcs, chains * dim)).reshape(graph.agents, chains, dim)
         mixed = total.transpose(1, 0, 2) + diagonal[:, None] * x

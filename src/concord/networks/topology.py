@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from concord.errors import ConcordError
 from concord.networks.graph import Graph, graph_of_pairs
-from concord.options import Chosen, build
+from concord.options import Chosen, Options, build
 
 # Networks are built when a configuration is checked, so a typing error must not fill the memory.
 MOST_EDGES = 5_000_000
@@ -46,7 +46,7 @@ class TopologyKind(Protocol):
 
     Params: type
 
-    def graph(self, params: Any, agents: int) -> Any:
+    def graph(self, params: Options, agents: int) -> object:
         """Return the edges of the graph over agents 0 to N - 1, or raise a ConcordError.
 
         Edges are pairs of agents, rows of an integer array whose range is not checked, or a
