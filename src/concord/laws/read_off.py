@@ -55,7 +55,7 @@ ROUNDING = 1e-10  # of the random chains, relative to what adds up to a number
 LEAST = 1e-13  # relative to what is added and may cancel
 MOST_NUMBERS = 1 << 24  # of a call's outcomes: more are read in several calls
 READINGS = 8  # that are kept of one sampler
-ROLLED = 7  # places by which random chains are moved, so that each stands where another stood
+ORDER = np.roll(np.arange(len(SIZES)), 7)  # of random chains among others: each where another was
 COUPLED = "its chains influence each other"
 LEARNING = 3  # steps after which what depends on chance mostly shows it
 MOST_FOLLOWED = 10_000  # iterations in which it is looked when steps repeat
@@ -359,7 +359,7 @@ class _Steps:
         """
         k, script, before = len(self._shared), Script(len(SIZES)), self._state
         self._state, _, questions = self._advance(before, k - 1, script)
-        if learning and not self._plain:
+        if k == 1 and not self._plain:
             given, *_ = self._advance(before, k - 1, Script(len(SIZES)), plain=True)
             if not np.array_equal(given.x, self._state.x, equal_nan=True):
                 raise UnreadableStep(COUPLED)  # or it tells the type of k
@@ -451,23 +451,22 @@ def _fit_affine_map(
     added = max(1.0, largest, np.abs(results[0]).max(initial=0.0))
     unit = 2.0 ** np.ceil(np.log2(added))
     units = np.concatenate([np.zeros((1, total)), unit * np.eye(total)])
-    order = np.roll(np.arange(few), ROLLED)
     matrix = np.empty((len(outcomes), results.shape[1], total))
     offset = np.empty((len(outcomes), results.shape[1]))
     among = np.empty_like(results)
     several = max(1, MOST_NUMBERS // max(1, len(units) * results.shape[1]))
     for first in range(0, len(outcomes), several):
         some = outcomes[first : first + several]
-        rows = np.concatenate([inputs[order], np.tile(units, (len(some), 1))])
+        rows = np.concatenate([inputs[ORDER], np.tile(units, (len(some), 1))])
         script = Script(
             len(rows),
             dict(zip(SOURCES, np.split(rows, ends, axis=1), strict=True)),
-            np.concatenate([chosen[order], np.repeat(some, len(units), axis=0)]),
+            np.concatenate([chosen[ORDER], np.repeat(some, len(units), axis=0)]),
         )
         outputs = call(script)
         if script.counts != probe.counts or [*map(len, script.chances)] != [*map(len, chances)]:
             raise UnreadableStep(UNEQUAL)
-        among[order], outputs = outputs[:few], outputs[few:].reshape(len(some), len(units), -1)
+        among[ORDER], outputs = outputs[:few], outputs[few:].reshape(len(some), len(units), -1)
         offset[first : first + several] = outputs[:, 0]
         moved = (outputs[:, 1:] - outputs[:, :1]) / unit
         matrix[first : first + several] = moved.swapaxes(1, 2)
