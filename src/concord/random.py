@@ -69,8 +69,8 @@ def draw_pairs(graph: Graph, shape: tuple[int, int], rng: np.random.Generator) -
     if is_enumerating(rng):  # the law of a pair is that of the same two the other way round
         chance = (1 / graph.degrees)[graph.edges].sum(axis=1) / graph.agents
         return graph.edges[draw_choice(rng, chance, shape[1])][None]
-    ways = graph.draw_ways(shape, rng)
-    return np.stack([graph.receivers[ways], graph.senders[ways]], axis=-1)
+    arcs = graph.draw_arcs(shape, rng)
+    return np.stack([graph.receivers[arcs], graph.senders[arcs]], axis=-1)
 
 
 @lru_cache(maxsize=32)

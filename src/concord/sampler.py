@@ -226,16 +226,16 @@ class Coefficients(NamedTuple):
 
 
 def track_average(
-    network: Network, weights: str | float, vectors: np.ndarray, rest: np.ndarray, lane: int = 0
+    network: Network, weights: str | float, vectors: np.ndarray, rest: np.ndarray, channel: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     r"""Return each agent's running estimate of the agents' average vector, and its rest.
 
     .. math:: y_i = \sum_j W_{ij} (r_j + g_j), \qquad r_i \leftarrow y_i - g_i
 
     vectors: g, (chains, agents, dim). rest: r of the iteration before, zero at first; its sum over
-    the agents stays zero if W is doubly stochastic. lane: the channel that carries r + g.
+    the agents stays zero if W is doubly stochastic. channel: that which carries r + g.
     """
-    average = network.mix(weights, rest + vectors, lane=lane)
+    average = network.mix(weights, rest + vectors, channel=channel)
     return average, average - vectors
 
 

@@ -35,7 +35,7 @@ from concord.problem import Problem
 from concord.sampler import Sampler, langevin_noise, track_average
 from concord.sampling.schedules import Schedule
 
-TRACKED = 1  # the lane of the tracked gradients
+TRACKED = 1  # the channel of the tracked gradients
 
 
 class State(NamedTuple):
@@ -66,10 +66,9 @@ class DIGingSGLD(Sampler[State]):
     def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim), with v = 0.
 
-        Opens a second lane for the tracked gradients, on which neighbors know the full gradients at
-        x0.
+        Opens a second channel for the tracked gradients; neighbors know the full ones at x0.
         """
-        network.open_lane(problem.full_gradient(x0))
+        network.open_channel(problem.full_gradient(x0))
         return State(x0, np.zeros_like(x0))
 
     def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:

@@ -1,5 +1,6 @@
 """Laws that are read off steps are those of the papers' matrices."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import matrices
@@ -154,9 +155,9 @@ def test_moments_are_averages_over_all_that_may_get_lost(
     chosen = ChosenSampler.parse({"kind": kind, **options}, "sampler").params
     problem = drawn(3, 1)
     network = concord.network("star", 3, loss=LOSS, on_loss=on_loss, awake=awake)
-    ways, steps, sleeps = 4, 2, 3 * (awake < 1)
-    bits = np.array(list(np.ndindex((2,) * (steps * (ways + sleeps)))))
-    each = np.tile([0.3] * ways + [1 - awake] * sleeps, steps)
+    arcs, steps, sleeps = 4, 2, 3 * (awake < 1)
+    bits = np.array(list(np.ndindex((2,) * (steps * (arcs + sleeps)))))
+    each = np.tile([0.3] * arcs + [1 - awake] * sleeps, steps)
     weight = np.where(bits, each, 1 - each).prod(axis=1)
     start_mean, start_sd = np.array([0.5, -1.0, 2.0]), 0.7
     total = 3 + 3 * (kind == "de_sghmc") + 3 * 2 * steps
@@ -254,6 +255,15 @@ class Ageing(Sampler):
         return Clocked(x - eta * problem.gradient(x) + noise, np.minimum(age + 1, 4))
 
 
+class ByType(Sampler):
+    """Its steps are smaller where they are given another number than a plain one."""
+
+    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+        eta = 0.1 if type(k) is int else 0.01
+        x = state.x
+        return Positions(x - eta * problem.gradient(x) + langevin_noise(rng, eta, x))
+
+
 def test_what_is_the_same_for_all_chains_is_followed() -> None:
     problem, network = drawn(5, 2), concord.network("ring", 5)
     reader = StepReader(Ageing(), problem, network)
@@ -314,3 +324,31 @@ def test_mini_batches_in_epochs_have_no_law() -> None:
     problem, network = REGRESSION, concord.network("ring", 5)
     with pytest.raises(NoLaw, match="epochs"):
         StepReader(DESGLD(0.02, batch_size=2, batch_order="epochs"), problem, network)
+
+
+class Alternating(Sampler):
+    """Agents average in every seventh iteration."""
+
+    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+        x = state.x
+        moved = x - 0.1 * problem.gradient(x) + langevin_noise(rng, 0.1, x)
+        return Positions(network.mix("metropolis", moved) if k % 7 == 0 else moved)
+
+
+ANSWERS: list[Callable[[StepReader], Any]] = [
+    lambda reader: reader.start,
+    lambda reader: reader.cycle,
+    lambda reader: reader.read_step(4).choices.matrix,
+    lambda reader: reader.read_step(0).choices.noise,
+    lambda reader: reader.read_step(50).choices.offset,
+]
+
+
+@pytest.mark.parametrize("order", [(4, 3, 2, 1, 0), (2, 0, 4, 1, 3), (1, 4, 3, 0, 2)], ids=str)
+@pytest.mark.parametrize("sampler", [Ageing(), ByType(), Alternating()], ids=repr)
+def test_a_reader_answers_in_whatever_order_it_is_asked(sampler: Any, order: Any) -> None:
+    problem, network = drawn(5, 2), concord.network("ring", 5)
+    reader = StepReader(sampler, problem, network)
+    for number in order:
+        expected = ANSWERS[number](StepReader(sampler, problem, network))
+        np.testing.assert_equal(ANSWERS[number](reader), expected)

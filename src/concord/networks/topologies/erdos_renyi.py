@@ -1,6 +1,6 @@
 """Every two agents are neighbors with the same probability, independently."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import networkx as nx
 
@@ -17,7 +17,7 @@ class Params(Options):
     seed: Annotated[Index, "seed of the graph"] = 0
 
 
-def graph(params: Params, agents: int) -> Any:
+def graph(params: Params, agents: int) -> nx.Graph:
     """Return a networkx graph in which pairs of agents are linked with ``params.probability``."""
     check_edges(agents * (agents - 1) // 2)
     return nx.gnp_random_graph(agents, params.probability, seed=params.seed)

@@ -101,7 +101,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     chosen, size = structs.replace(sampler, penalty=theorem.penalty), problem.agents * problem.dim
     update = update_of(chosen, problem, m.network)
     start = start_of(m, update)
-    law = paths.build_path(update, start, 1, size, last=m.iterations).law(m.trace.draw.tolist())
+    law = paths.build_path(update, start, 1, size).law(m.trace.draw.tolist())
     one, every = problem.sampled, np.eye(problem.agents)
     all_agents = Gaussian(np.tile(one.mean, problem.agents), np.kron(every, one.cov))
     laplacian = as_dense(m.network.graph.laplacian)
