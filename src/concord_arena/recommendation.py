@@ -38,6 +38,7 @@ from concord_arena.read_outs import read_out
 from concord_arena.trials import LATE, Trials, nondefault_options
 from concord_studies import metrics, results, words
 from concord_studies.contracts import PRICES
+from concord_studies.scores import find_front
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -114,7 +115,7 @@ class Answer(Summarized):
         In gray the least of them all, dotted the budget, or the target. Curves are dashed where
         the average is judged; the y axis says where laws are approximate.
         """
-        from concord_studies.figures import curves, metric_pairs  # matplotlib
+        from concord_studies.figures import curves  # matplotlib
 
         wish = self._search.wish
         price = wish.price or next(iter(wish.budget))
@@ -146,9 +147,7 @@ class Answer(Summarized):
         axes = figure.axes[0]
         if not isinstance(self._search.problem, Quadratic):
             axes.set_ylabel("predicted $b^2$, approximately")
-        axes.plot(
-            *metric_pairs.find_front(np.array(points)), color="0.5", lw=4, alpha=0.3, zorder=0
-        )
+        axes.plot(*find_front(np.array(points)), color="0.5", lw=4, alpha=0.3, zorder=0)
         if price in wish.budget:
             axes.axvline(wish.budget[price], color="0.5", lw=0.8, ls=":")
         if wish.target is not None:

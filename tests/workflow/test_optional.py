@@ -23,10 +23,10 @@ experiments:
     metrics: [predictions]
 figures:
   map:
-    kind: cells
+    kind: label_maps
     title: Map
     runs: [tiny]
-    options: { metric: confusion_mnist, panels: [{ title: SGD }] }
+    options: { panels: [{ title: SGD, metric: confusion_mnist }] }
 """
 MAP = "results/smoke/tiny/figures/map.pdf"
 

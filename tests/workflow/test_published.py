@@ -8,6 +8,7 @@ import yaml
 from smoke_project import PAPER, Project
 from test_universes import SECTIONS
 
+import everything
 from concord_studies import provenance
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.thorough]
@@ -71,6 +72,7 @@ def finished(tmp_path_factory) -> Project:
     study = project.folder / "config/studies/arena/study.yaml"
     study.parent.mkdir(parents=True)
     study.write_text(yaml.safe_dump(ARENA, sort_keys=False))
+    everything.copy("arena", study.parent)
     for _ in range(2):  # verdicts take in the multiverse once it is there
         project.make(*ALL)
     return project
