@@ -11,6 +11,7 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 from concord import kinds
+from concord.contracts import declaration_of_problem
 from concord.errors import ConcordError, nearest, short
 from concord.networks.spectrum import spectrum_of
 from concord.networks.topology import ChosenTopology
@@ -26,7 +27,6 @@ from concord_studies.configuration.sweep import (
     merge,
     relocate,
 )
-from concord_studies.contracts import declared
 from concord_studies.runs.keys import Keys
 from concord_studies.runs.run import Run
 from concord_studies.selection import describe_mistake, matches
@@ -180,7 +180,7 @@ def _resolve(
         raise ConcordError(f"{where}.problem: there is no problem {short(base)}; {remedy}")
     problem = {"name": experiment, **merge(study.problems.get(base, {}), problem_keys)}
     if kinds.exists("problems", kind := problem.get("kind")):
-        for key in declared(kinds.find("problems", kind, f"{where}.problem"), "FILES"):
+        for key in declaration_of_problem(kinds.find("problems", kind, f"{where}.problem")).files:
             if isinstance(file := problem.get(key), str):
                 problem[key] = str(study.path / file)
     mapping["problem"] = problem

@@ -8,11 +8,8 @@ from concord.laws.gaussian import Gaussian
 from concord.laws.quadrature import Grid, from_log_density
 from concord.problem import Problem
 from concord.reference import WithReference
-from concord_studies.metrics import Measurement, Row
+from concord_studies.metrics import Measurement, Row, yields
 from concord_studies.metrics._references import check_grid, require_grid
-
-METRICS = ("density", "cell_[01]")
-RECORDS = ("draws",)
 
 CELLS = 44
 POSTERIOR = "posterior"  # an agent of its own
@@ -24,6 +21,7 @@ def check_problem(problem: Problem) -> None:
         check_grid("posterior_density", problem)
 
 
+@yields("density", "cell_[01]", records=("draws",))
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the density of draws in the cells of a grid, per agent, and the posterior's own.
 

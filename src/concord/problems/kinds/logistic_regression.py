@@ -20,7 +20,7 @@ import numpy as np
 from msgspec import Meta
 
 from concord import streams
-from concord.contracts import DataSets, Stream
+from concord.contracts import DataSets, ProblemDeclaration, Stream
 from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.laws.reference_laws import Draws
@@ -125,6 +125,9 @@ def needs(params: Params) -> tuple[str, ...]:
     """Return the names of the data sets that must be downloaded."""
     dataset = (params.dataset,) if params.dataset in DOWNLOADED else ()
     return dataset + required_tables(params)
+
+
+DECLARES = ProblemDeclaration(needs=needs)
 
 
 def _count_test_rows(params: Params, rows: int) -> int:
