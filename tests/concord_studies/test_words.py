@@ -87,8 +87,7 @@ from concord_studies.metrics import yields
 
 
 @yields(
-    "watts",
-    "watts_peak",
+    ("watts", "watts_peak"),
     labels={
         "watts_peak": Label("largest power", "peak"),
         "watts": Label(axis="power drawn", unit="W"),

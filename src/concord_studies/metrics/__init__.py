@@ -114,7 +114,7 @@ class Measurement:
         return [str(agent) for agent in self.trace.agent]
 
 
-Names = Sequence[str]  # of metrics; ``*`` in a name stands for anything
+Names = Sequence[str]  # of metrics, or patterns of them
 # What a family asks of the run's network: a property of its conditions, in words.
 NETWORKS = {
     "clocked": ("keeps_time", "a network with compute or link, whose clock it shows"),
@@ -155,7 +155,8 @@ class MetricKind(Protocol):
 
 
 def yields(
-    *metrics: str,
+    metrics: str | Names,
+    *,
     labels: Mapping[str, Label] | None = None,
     records: Names = (),
     network: Literal["clocked", "privacy", "delivers", "perfect"] | None = None,
@@ -168,18 +169,21 @@ def yields(
 ) -> Callable[[Rows], MetricFamily]:
     """Return a decorator for ``rows`` of a module that says which metrics it yields.
 
-    labels: words for metrics whose names do not say what they are. records: ``draws``, probes and
-    averages that the family reads, which not every run records. network: what the run's network
-    must have (``NETWORKS``). exact: metrics for which nothing has to be sampled. of_law: those of
-    the sampler's exact law, absent where it states none. averaged: those with numbers of the
-    network average; none: a built-in family has none, of a plug-in it is not known. apart: whether
-    metrics of an iteration need no other one to be recorded. conditions: metrics that are 1 where
-    a condition is met, and 0 where it is not. check_problem: refuses a problem of which the family
-    has no numbers.
+    metrics: a name, or several; ``*`` in one stands for anything.
+    labels: words for metrics whose names do not say what they are.
+    records: ``draws``, probes and averages that the family reads, which not every run records.
+    network: what the run's network must have (``NETWORKS``).
+    exact: metrics for which nothing has to be sampled.
+    of_law: metrics of the sampler's exact law, absent where it states none.
+    averaged: metrics that have numbers of the network average; None: of a plug-in it is not known.
+    apart: whether metrics of an iteration need no other one to be recorded.
+    conditions: metrics that are 1 where a condition is met, and 0 where it is not.
+    check_problem: refuses a problem of which the family has no numbers.
     """
 
     def declare(rows: Rows) -> MetricFamily:
-        stated = metrics, labels or {}, records, network, exact, of_law, averaged
+        names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+        stated = names, labels or {}, records, network, exact, of_law, averaged
         return MetricFamily(rows, *stated, apart, conditions, check_problem)
 
     return declare
@@ -191,7 +195,7 @@ def find_family(name: str, where: str = "metrics") -> MetricFamily:
     if not isinstance(rows, MetricFamily):
         raise ConcordError(
             f"{kinds.location('metrics', name)}: it does not say which metrics rows yields; write "
-            "@yields('a', 'b') above it, with their names"
+            "@yields(('a', 'b')) above it, with their names"
         )
     return rows
 

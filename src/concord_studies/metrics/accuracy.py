@@ -9,8 +9,7 @@ from concord_studies.metrics import Measurement, Row, series, yields
 
 
 @yields(
-    "accuracy_mean",
-    "accuracy_sd",
+    ("accuracy_mean", "accuracy_sd"),
     records=("accuracy",),
     apart=True,
     labels={

@@ -10,10 +10,7 @@ from concord_studies.metrics import Measurement, Row, series, yields
 
 
 @yields(
-    "activations",
-    "activation_rate",
-    "triggers",
-    "trigger_rate",
+    ("activations", "activation_rate", "triggers", "trigger_rate"),
     labels={
         "activation_rate": Label("share of iterations in which an agent moves"),
         "trigger_rate": Label("messages per activation"),

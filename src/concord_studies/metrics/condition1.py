@@ -10,7 +10,7 @@ from concord_studies.metrics._theorems import Condition, condition_metrics, cond
 
 
 @yields(
-    *condition_metrics(
+    condition_metrics(
         *("condition1.delta_2 - delta_1 > 1/2", "condition1.delta_2 < 1"),
         *("condition1.b sigma_max < 1", "condition1.beta_0 sigma_max < [12]"),
     ),

@@ -12,7 +12,7 @@ SHOWN = ("trace", "bias")
 
 
 @yields(
-    *(f"exact_{name}" for name in SHOWN),
+    tuple(f"exact_{name}" for name in SHOWN),
     exact=("*",),
     averaged=("*",),
     labels={

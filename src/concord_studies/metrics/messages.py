@@ -8,10 +8,7 @@ from concord_studies.metrics._prices import price_rows, vector_bytes
 
 
 @yields(
-    "unicasts",
-    "unicast_bytes",
-    "broadcasts",
-    "broadcast_bytes",
+    ("unicasts", "unicast_bytes", "broadcasts", "broadcast_bytes"),
     labels={
         "unicasts": Label(axis="vectors sent by the whole network (one per neighbor)"),
         "unicast_bytes": Label(

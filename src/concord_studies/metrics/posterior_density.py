@@ -21,7 +21,7 @@ def check_problem(problem: Problem) -> None:
         check_grid("posterior_density", problem)
 
 
-@yields("density", "cell_[01]", records=("draws",))
+@yields(("density", "cell_[01]"), records=("draws",))
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the density of draws in the cells of a grid, per agent, and the posterior's own.
 

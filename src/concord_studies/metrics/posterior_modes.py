@@ -12,8 +12,10 @@ from concord_studies.metrics._references import check_grid, require_grid
 
 
 @yields(
-    *("modes_share", "modes_share_exact", "modes_visited", "modes_crossings"),
-    *("mode_negative_[01]", "mode_positive_[01]"),
+    (
+        *("modes_share", "modes_share_exact", "modes_visited", "modes_crossings"),
+        *("mode_negative_[01]", "mode_positive_[01]"),
+    ),
     records=("draws",),
     check_problem=partial(check_grid, "posterior_modes"),
     labels={

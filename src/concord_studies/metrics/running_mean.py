@@ -22,8 +22,7 @@ from concord_studies.metrics._references import require_posterior
 
 
 @yields(
-    "running_mean_error",
-    "running_trace_error",
+    ("running_mean_error", "running_trace_error"),
     records=("draws",),
     labels={
         "running_mean_error": Label(

@@ -11,8 +11,7 @@ from concord_studies.metrics._prices import price_rows
 
 
 @yields(
-    "seconds",
-    "waiting",
+    ("seconds", "waiting"),
     network="clocked",
     labels={
         "waiting": Label("share of the time that agents wait"),

@@ -11,10 +11,7 @@ from concord_studies.metrics import Measurement, Row, final_rows, unmet_need, yi
 
 
 @yields(
-    "stable.step_size",
-    "stable.fusion",
-    "used.step_size",
-    "used.fusion",
+    ("stable.step_size", "stable.fusion", "used.step_size", "used.fusion"),
     network="delivers",  # it speaks of networks on which nothing is lost
     exact=("*",),
     labels={

@@ -24,7 +24,7 @@ METRICS = (*(f"stationary_{name}" for name in NAMES), "spectral_radius")
 
 
 @yields(
-    *METRICS,
+    METRICS,
     network="delivers",  # it speaks of networks on which nothing is lost
     exact=("*",),
     averaged=("stationary_*",),

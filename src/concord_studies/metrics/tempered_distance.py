@@ -25,11 +25,7 @@ QUANTILES = 4000
 
 
 @yields(
-    "law_half_w1",
-    "law_half_w1_[01]",
-    "law_tempered_w1",
-    "law_tempered_w1_[01]",
-    "law_power",
+    ("law_half_w1", "law_half_w1_[01]", "law_tempered_w1", "law_tempered_w1_[01]", "law_power"),
     check_problem=partial(check_grid, "tempered_distance"),
     labels={
         "law_half_w1": Label(head="W1 of the posterior to the power 1/2"),

@@ -22,8 +22,10 @@ FLOORS = 50
 
 
 @yields(
-    *("w1_marginal", "w1_marginal_[01]", "w1_marginal_floor", "w1_marginal_window"),
-    *("w1_marginal_min", "w1_marginal_max", "w1_marginal_spread", "w1_marginal_pooled"),
+    (
+        *("w1_marginal", "w1_marginal_[01]", "w1_marginal_floor", "w1_marginal_window"),
+        *("w1_marginal_min", "w1_marginal_max", "w1_marginal_spread", "w1_marginal_pooled"),
+    ),
     records=("draws",),
     check_problem=partial(check_grid, "w1_marginal"),
     labels={

@@ -14,10 +14,7 @@ from concord_studies.metrics._references import require_gaussian
 
 
 @yields(
-    "w2",
-    "w2_exact",
-    "w2_floor",
-    "w2_point",
+    ("w2", "w2_exact", "w2_floor", "w2_point"),
     exact=("w2_exact", "w2_point"),
     of_law=("w2_exact",),
     averaged=("w2", "w2_exact"),

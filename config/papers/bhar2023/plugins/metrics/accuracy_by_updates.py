@@ -11,8 +11,7 @@ from concord_studies.metrics import Measurement, Row, series, yields
 
 
 @yields(
-    "accuracy_after_mean",
-    "accuracy_after_sd",
+    ("accuracy_after_mean", "accuracy_after_sd"),
     records=("accuracy",),
     labels={
         "accuracy_after_sd": Label("standard deviation of the accuracy by number of own updates"),

@@ -13,8 +13,7 @@ WINDOWS = 20
 
 
 @yields(
-    "consensus_window",
-    "consensus_floor",
+    ("consensus_window", "consensus_floor"),
     records=("consensus_error",),
     labels={
         "consensus_window": Label("consensus error"),

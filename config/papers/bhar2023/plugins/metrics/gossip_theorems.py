@@ -38,9 +38,11 @@ LAW = ("bias", "bias_bound", "bound", "consensus", "excess", "floor", "kl", "kl_
 
 
 @yields(
-    *("gossip.drift_share", "gossip.threshold", "gossip.threshold_bound"),
-    *("gossip.threshold_rederived", *condition_metrics("gossip.condition_[12]")),
-    *("gossip_added", "gossip_rederived", *(f"gossip_{name}" for name in LAW)),
+    (
+        *("gossip.drift_share", "gossip.threshold", "gossip.threshold_bound"),
+        *("gossip.threshold_rederived", *condition_metrics("gossip.condition_[12]")),
+        *("gossip_added", "gossip_rederived", *(f"gossip_{name}" for name in LAW)),
+    ),
     network="perfect",  # it speaks of networks on which nothing is lost
     conditions=("gossip.condition_[12]",),
     labels={

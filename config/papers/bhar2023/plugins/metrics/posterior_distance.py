@@ -17,8 +17,7 @@ FLOORS = 10
 
 
 @yields(
-    "posterior_w[12]",
-    "posterior_w[12]_floor",
+    ("posterior_w[12]", "posterior_w[12]_floor"),
     records=("draws",),
     labels={
         "posterior_w1_floor": Label(head="floor of W1, two dimensions"),

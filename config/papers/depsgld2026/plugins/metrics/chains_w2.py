@@ -24,8 +24,7 @@ FLOORS = 100
 
 
 @yields(
-    "chains_w2",
-    "chains_w2_floor",
+    ("chains_w2", "chains_w2_floor"),
     labels={
         "chains_w2": Label("W2 of the marginals of all chains at an iteration", "W2"),
         "chains_w2_floor": Label(head="floor of W2"),

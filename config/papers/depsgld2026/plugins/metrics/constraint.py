@@ -20,9 +20,7 @@ LEVELS = 100_000
 
 
 @yields(
-    "outside_share",
-    "outside_distance",
-    "envelope_w2",
+    ("outside_share", "outside_distance", "envelope_w2"),
     labels={
         "outside_share": Label("share of draws outside of the set", "outside"),
         "outside_distance": Label("mean distance of draws from the set", "distance"),

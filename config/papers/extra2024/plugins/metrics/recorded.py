@@ -30,8 +30,7 @@ PAIRS = 40  # of each resampled run with others
 
 
 @yields(
-    "*_recorded",
-    "recorded_*",
+    ("*_recorded", "recorded_*"),
     labels={
         "recorded_inside": Label("share of recorded values inside our intervals", "inside"),
         "recorded_least": Label(

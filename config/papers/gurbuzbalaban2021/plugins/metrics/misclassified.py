@@ -11,7 +11,7 @@ from concord_studies.metrics import Measurement, Row, series, yields
 
 
 @yields(
-    *(
+    tuple(
         f"misclassified_{statistic}"
         for statistic in ("mean", "median", "min", "max", "q25", "q75", "whisker_lo", "whisker_hi")
     ),

@@ -26,9 +26,11 @@ BUDGETS = tuple(100 * 2**n for n in range(8))
 
 
 @yields(
-    *("theorem2.*", "theorem2_bound", "theorem2_rederived", "w2_exact_mean"),
-    *("theorem10.*", "theorem10_bound", "theorem10_rederived", "lemma12.*"),
-    *("budget_w2", "budget_ratio"),
+    (
+        *("theorem2.*", "theorem2_bound", "theorem2_rederived", "w2_exact_mean"),
+        *("theorem10.*", "theorem10_bound", "theorem10_rederived", "lemma12.*"),
+        *("budget_w2", "budget_ratio"),
+    ),
     network="perfect",  # they speak of networks on which nothing is lost
     exact=("*",),
     conditions=(

@@ -22,7 +22,7 @@ METRICS = (*OF_LAWS, "global_loss", "excess_loss", "least_loss")
 
 
 @yields(
-    *METRICS,
+    METRICS,
     exact=("*",),
     labels={
         "admm_w2": Label("W2 of the agent's law to the posterior", "W2"),

@@ -13,9 +13,7 @@ TOLERANCE = 0.005
 
 
 @yields(
-    "accuracy_network",
-    "accuracy_settled",
-    "accuracy_apart",
+    ("accuracy_network", "accuracy_settled", "accuracy_apart"),
     records=("accuracy",),
     labels={
         "accuracy_network": Label("accuracy, mean over the agents"),

@@ -22,8 +22,10 @@ FITTED = 0.01
 
 
 @yields(
-    "consensus_binned",
-    *("consensus_exponent", "consensus_exponent_bound", "consensus_exponent_ratio"),
+    (
+        "consensus_binned",
+        *("consensus_exponent", "consensus_exponent_bound", "consensus_exponent_ratio"),
+    ),
     records=("consensus_error",),
     labels={
         "consensus_exponent": Label(head="measured exponent"),

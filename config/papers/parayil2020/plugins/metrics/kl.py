@@ -18,9 +18,7 @@ from concord_studies.metrics._theorems import Condition, condition_metrics, cond
 
 
 @yields(
-    "kl_average",
-    "consensus_exact",
-    *condition_metrics("theorem2_step.a below (26)"),
+    ("kl_average", "consensus_exact", *condition_metrics("theorem2_step.a below (26)")),
     network="perfect",  # it speaks of networks on which nothing is lost
     exact=("*",),
     conditions=("theorem2_step.*",),

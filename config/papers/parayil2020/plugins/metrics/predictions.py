@@ -61,8 +61,7 @@ LEARNED = 0.5
 
 
 @yields(
-    *(name.format(set=test_set) for test_set in TEST_SETS for name in PATTERNS),
-    "learned_share",
+    (*(name.format(set=test_set) for test_set in TEST_SETS for name in PATTERNS), "learned_share"),
     records=("predictive",),
     labels={
         "learned_share": Label("part of the chains that learn", "share of chains that learn"),

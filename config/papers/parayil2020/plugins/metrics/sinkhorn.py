@@ -33,8 +33,10 @@ NAMES = ("sinkhorn", "w1_pooled")
 
 
 @yields(
-    *("sinkhorn", "sinkhorn_floor", "sinkhorn_set_[0-9]*"),
-    *("w1_pooled", "w1_pooled_floor", "w1_pooled_set_[0-9]*"),
+    (
+        *("sinkhorn", "sinkhorn_floor", "sinkhorn_set_[0-9]*"),
+        *("w1_pooled", "w1_pooled_floor", "w1_pooled_set_[0-9]*"),
+    ),
     records=("draws",),
     labels={
         "sinkhorn": Label("Sinkhorn distance", "Sinkhorn"),

@@ -23,8 +23,7 @@ from concord_studies.metrics import Measurement, Row, final_rows, unmet_need, yi
 
 
 @yields(
-    "saved_by_coding",
-    "saved_by_coding_natural",
+    ("saved_by_coding", "saved_by_coding_natural"),
     exact=("*",),
     labels={
         "saved_by_coding": Label("32 bits for every coordinate, over the bits of its code"),

@@ -43,8 +43,10 @@ class Theorem(NamedTuple):
 
 
 @yields(
-    *("theorem3.*", "theorem3_bound", "theorem3_distance", "theorem3_penalty"),
-    "posterior_covariance_max",
+    (
+        *("theorem3.*", "theorem3_bound", "theorem3_distance", "theorem3_penalty"),
+        "posterior_covariance_max",
+    ),
     network="perfect",  # it speaks of networks on which nothing is lost
     exact=("*",),
     conditions=("theorem3.holds",),

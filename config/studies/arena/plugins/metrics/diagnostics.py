@@ -14,7 +14,7 @@ from concord_studies.metrics import Measurement, Row, series, yields
 TAILS = 0.05, 0.95  # quantiles
 
 
-@yields("ess_bulk", "ess_tail", "r_hat", records=("draws",), averaged=("*",))
+@yields(("ess_bulk", "ess_tail", "r_hat"), records=("draws",), averaged=("*",))
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield ess_bulk, ess_tail and r_hat of each recorded agent and of the average.
 

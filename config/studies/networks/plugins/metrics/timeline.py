@@ -7,7 +7,7 @@ from concord_studies.metrics import Measurement, Row, final_rows, series, yields
 from concord_studies.metrics._prices import vector_bytes
 
 
-@yields("ended", "waited", "sending", network="clocked")
+@yields(("ended", "waited", "sending"), network="clocked")
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield when the first chain's agents ended and waited for each step, and sending times.
 

@@ -19,7 +19,7 @@ MOST, GROUPS = 20_000, 20
 
 
 @yields(
-    *METRICS,
+    METRICS,
     records=("draws",),
     labels={
         "parameter_mean_error": Label(

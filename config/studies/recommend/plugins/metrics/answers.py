@@ -63,7 +63,7 @@ SETTINGS, DRAWS_NEAR, FINER = 48, 12, 4  # of brute force: drawn of each, around
 FEW = ("de_sgld", "extra_sgld")  # of a single case, as at smoke scale
 
 
-@yields("score.*", "least.*", "predicted.*", "measured.*", "best.*", "doubted.*", "share.*")
+@yields(("score.*", "least.*", "predicted.*", "measured.*", "best.*", "doubted.*", "share.*"))
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the metrics, cases as iterations."""
     gaussian = isinstance(m.problem, Quadratic)

@@ -12,7 +12,7 @@ PERCENT = (1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99)
 
 
 @yields(
-    *(f"by_step.{name}" for name in ("step_size", *stationary.METRICS)),
+    tuple(f"by_step.{name}" for name in ("step_size", *stationary.METRICS)),
     network="perfect",  # it speaks of networks on which nothing is lost
 )
 def rows(m: Measurement) -> Iterator[Row]:
