@@ -15,13 +15,13 @@ CELLS = 44
 POSTERIOR = "posterior"  # an agent of its own
 
 
-def check_problem(problem: Problem) -> None:
+def _check_dim(problem: Problem) -> None:
     """Refuse a problem that has neither a normal posterior of two parameters nor one on a grid."""
     if problem.dim != 2 or problem.posterior is None:
         check_grid("posterior_density", problem)
 
 
-@yields(("density", "cell_[01]"), records=("draws",))
+@yields(("density", "cell_[01]"), records=("draws",), check_problem=_check_dim)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the density of draws in the cells of a grid, per agent, and the posterior's own.
 
