@@ -40,6 +40,31 @@ def test_what_is_not_a_kind_cannot_be_chosen(kind):
         kinds.find("figures", kind, "x")
 
 
+@pytest.mark.parametrize(
+    ("declares", "name", "sentence"),
+    [
+        ("ProblemDeclaration(name='My problem')", "My problem", None),
+        ("ProblemDeclaration(nam='My problem')", "", "line 3: .*unexpected keyword argument 'nam'"),
+    ],
+)
+def test_a_problem_declares_what_is_to_be_said_of_it(tmp_path, declares, name, sentence):
+    path = tmp_path / "plugins" / "problems" / "mine.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        "from concord.contracts import ProblemDeclaration\n"
+        "from concord.options import Options as Params\n"
+        f"DECLARES = {declares}\n"
+        "check = build = print\n"
+    )
+    kinds.use(tmp_path)
+    if sentence is None:
+        assert kinds.display_name(kinds.find("problems", "mine")) == name
+    else:
+        with pytest.raises(ConcordError, match=sentence) as caught:
+            kinds.find("problems", "mine")
+        assert str(path) in str(caught.value)
+
+
 def test_samplers_and_problems_start_quickly():
     """None of them imports at its top what costs start-up time and is needed by few."""
     rooms = ("samplers", "problems")
