@@ -12,7 +12,8 @@ not. ``curve.<price>``: b² where so much is paid (``spent.<price>``).
 ``end_by_<price>``: 1 where the choice is the last that was tried, and a better one may lie beyond.
 ``sigma_by_<price>``: the noise of an arena whose ``epsilon`` is stated.
 ``status.<price>``: 1 solved some target, 0 none, -1 diverged, on each data set.
-``chosen.<option>_by_<price>``, ``stable.<option>``: the choice, and the largest stable value;
+``chosen.<option>_by_<price>``, ``stable.<option>``: the choice, and the largest stable value on the
+graph alone, whatever happens on the network;
 ``steps_by_<price>``: over what factor the tuned option may vary with at most twice the best score.
 ``stationary_b2``: that of the limit, of the first price's choice. ``applicable``: 0 where the
 sampler refuses the task, -1 where it has no exact law and is not run. ``exact``: 1 where scores are
@@ -299,10 +300,7 @@ class _Cell:
         ends = [float(end(alike)[0]) for end in (min, max)] if alike else []
         tuned_value = chosen.values.get(str(tune)) if len(alike) > 1 else None
         about = {
-            "chosen": {
-                k: v if isinstance(v, (int, str, bool)) else float(v)
-                for k, v in chosen.values.items()
-            },
+            "chosen": dict(chosen.values),
             "reason": reason,
             score: least,
             "settings": len(candidates),

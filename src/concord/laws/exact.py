@@ -467,21 +467,12 @@ def _is_invertible(matrix: np.ndarray) -> bool:
         return False
 
 
-def stable_limit(
-    matrix_for: Callable[[float], np.ndarray], value: float, relative: float = 1e-4
-) -> float:
+def find_largest(is_stable: Callable[[float], bool], value: float, relative: float) -> float:
     """Return the largest stable step, searched from ``value`` and then by bisection.
 
-    ``matrix_for`` is the update's matrix as a function of the step size (``restrict``-ed if it
-    conserves something); stability is taken to be lost once. The step returned is stable, and
-    within ``relative`` of where the spectral radius reaches 1; nan if a millionth of the value is
-    not stable, inf if a million times is.
+    Stability is taken to be lost once. The step returned is stable, and within ``relative`` of the
+    least that is not; nan if a millionth of the value is not stable, inf if a million times is.
     """
-    return find_largest(lambda step: spectral_radius(matrix_for(step)) < 1, value, relative)
-
-
-def find_largest(is_stable: Callable[[float], bool], value: float, relative: float) -> float:
-    """Return the largest stable step, as ``stable_limit``, of a function that says which are."""
     high = value
     while is_stable(high):
         high *= 4

@@ -31,6 +31,7 @@ from concord.errors import ConcordError
 from concord.needs import Needs
 from concord.networks.network import Network
 from concord.networks.weights import Weights
+from concord.problem import Problem
 from concord.sampler import Sampler, langevin_noise, track_average
 from concord.sampling.schedules import Schedule
 
@@ -44,7 +45,7 @@ class State(NamedTuple):
     v: np.ndarray
 
 
-class DIGingSGLD(Sampler):
+class DIGingSGLD(Sampler[State]):
     """DIGing-SGLD with step size eta and mixing weights W."""
 
     name: ClassVar[str] = "DIGing-SGLD"
@@ -53,7 +54,7 @@ class DIGingSGLD(Sampler):
     step_size: Annotated[Schedule, "step size eta_k"]
     weights: Weights = "metropolis"
 
-    def check(self, problem: Any, network: Network) -> None:
+    def check(self, problem: Problem | None, network: Network) -> None:
         """Refuse networks with privacy on which neighbors know the first gradients, too."""
         super().check(problem, network)
         if network.conditions.privacy and network.conditions.on_loss == "reuse_last":

@@ -1,6 +1,8 @@
 """PyMC and NumPyro models of a study: a Python file and a table of data in its folder."""
 
 import inspect
+import os
+import platform
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -11,7 +13,7 @@ from concord import kinds
 from concord.contracts import DataSets, ProblemDeclaration, Stream
 from concord.errors import ConcordError
 from concord.failures import explain
-from concord.models.model import Model, install_hint, of_studies
+from concord.models.model import Model, install_hint, require_library
 from concord.options import Options
 from concord.problems.arrays import partition_arguments
 from concord.sampling.partition import Partition
@@ -75,6 +77,23 @@ def _execute(path: Path) -> ModuleType:
         raise ConcordError(explain(error, str(path))) from error
 
 
+def configure_jax(library: str, resources: Path) -> None:
+    """Configure JAX for jobs: double precision, one thread, a persistent compilation cache.
+
+    Compiled code suits this machine's processor, and is cached beside the data. With two threads or
+    more JAX waits for ever where it factorizes several matrices at once, as in a proximal step of a
+    Gaussian process.
+    """
+    require_library(library)
+    os.environ.setdefault("NPROC", "1")
+    import jax
+
+    cache = resources / "compiled" / platform.node()
+    jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_compilation_cache_dir", str(cache))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+
+
 def build_model(
     library: str,
     params: Params,
@@ -88,7 +107,7 @@ def build_model(
     library: PyMC or NumPyro. params: ``Params``. partition, stream: how the table's rows are split
     over the agents. data_sets: their folder is that in which compiled code is cached.
     """
-    of_studies(library, data_sets.folder)
+    configure_jax(library, data_sets.folder)
     path = require_file(Path(params.file), "file")
     function = getattr(_execute(path), params.function, None)
     if not callable(function):

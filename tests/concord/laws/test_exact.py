@@ -214,16 +214,16 @@ def test_largest_stable_step_of_the_complete_graph():
     problem = concord.problems.quadratic(np.full((3, 1, 1), 5.0), np.ones((3, 1)))
     for kind, limit in (("complete", 0.2), ("no_edges", 0.4)):
         graph = network(kind, 3)
-        matrix_for = lambda eta, g=graph: sgld(problem, g, eta).matrix  # noqa: E731
+        is_stable = lambda eta, g=graph: exact.spectral_radius(sgld(problem, g, eta).matrix) < 1  # noqa: E731
         for start in (1e-3, 1.0):
-            step = exact.stable_limit(matrix_for, start, 1e-6)
+            step = exact.find_largest(is_stable, start, 1e-6)
             assert step == pytest.approx(limit, rel=2e-6)
             assert step < limit
 
 
 def test_stable_steps_out_of_reach():
-    assert np.isnan(exact.stable_limit(lambda eta: np.array([[1 + eta]]), 1.0))
-    assert exact.stable_limit(lambda eta: np.array([[0.5]]), 1.0) == np.inf
+    assert np.isnan(exact.find_largest(lambda eta: False, 1.0, 1e-4))
+    assert exact.find_largest(lambda eta: True, 1.0, 1e-4) == np.inf
 
 
 @pytest.mark.parametrize(

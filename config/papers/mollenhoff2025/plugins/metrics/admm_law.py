@@ -45,7 +45,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     network, counted = m.network.start(x0), CountedProblem(problem, 1)
     least = float(problem.potential(np.broadcast_to(target.mean, shape)).sum())  # type: ignore[attr-defined]
     yield from metrics.final_rows(m, {"least_loss": least})
-    state = m.sampler.init(x0, problem, network, rng)
+    state = m.sampler.init(x0, counted, network, rng)
     for k in range(m.iterations):
         state = m.sampler.step(state, k, counted, network, rng)
         if k + 1 not in m.trace.draw:

@@ -24,7 +24,6 @@ import numpy as np
 
 from concord.contracts import DataSets, ProblemDeclaration, Stream
 from concord.errors import ConcordError
-from concord.libraries import sparse
 from concord.options import Options, Positive
 from concord.problems.arithmetic import sigmoid
 from concord.sampling.partition import Partition
@@ -72,7 +71,9 @@ def build(
     """Load a9a, and append an intercept column of ones unless the options leave it out."""
     features, labels = readers.a9a(data_sets.folder / "a9a" / "a9a")
     if params.intercept == "ones":
-        features = sparse().hstack([features, sparse().csr_array(np.ones((len(labels), 1)))])
+        from scipy import sparse  # not at the start of every job
+
+        features = sparse.hstack([features, sparse.csr_array(np.ones((len(labels), 1)))])
     return SparseLogistic(features, labels, params, agents, partition, stream)
 
 

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from concord.contracts import DataSets, ProblemDeclaration, Stream
-from concord.models.model import install_hint, of_studies
+from concord.models.model import install_hint
 from concord.models.numpyro import from_numpyro
 from concord.options import Options
 from concord.problems import arrays
 from concord.sampling.partition import Partition, check_rows
 from concord_studies.datasets import registry
 from concord_studies.datasets.registry import verify
+from concord_studies.problems._model_files import configure_jax
 
 from .. import readers
 
@@ -71,7 +72,7 @@ def split(
     params: Params, agents: int, resources: Path, coordinates: Any = "laplace", **more: Any
 ) -> Any:
     """Read data and draws, and return the problem of the model's rows, split over agents."""
-    of_studies("NumPyro", resources)
+    configure_jax("NumPyro", resources)
     from .. import models  # of an extra
 
     (dataset,), posterior = needs(params), models.POSTERIORS[params.posterior]

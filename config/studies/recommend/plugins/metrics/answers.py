@@ -33,8 +33,8 @@ from concord.problems.from_options import NoDataSets
 from concord.problems.gaussian_fit import fit
 from concord.sampling.partition import Partition, PartitionChoice
 from concord_arena import prices, recommend, scores
-from concord_arena.answer import READS, Search, Wish
 from concord_arena.entries import scale_entries
+from concord_arena.question import READS, Question, Wish
 from concord_arena.read_outs import bytes_of, read_out
 from concord_arena.trials import Trials
 from concord_studies.metrics import Measurement, Row, yields
@@ -257,7 +257,7 @@ def _least_of_chains(m: Measurement, problem: Problem, budget: Any, names: Any) 
     """Return the least score of chains along entries' steps, of agents and of their average."""
     gaussian = fit(problem)
     trials = Trials(
-        _build_search(m, problem, gaussian, budget), CHAINS, seed=1, initial=_initial_law(m)
+        _build_question(m, problem, gaussian, budget), CHAINS, seed=1, initial=_initial_law(m)
     )
     least = np.inf
     for entry in scale_entries(gaussian, names)[0]:
@@ -280,12 +280,12 @@ def _build_problem(kind: str, options: Any, m: Measurement, case: int) -> Proble
     )
 
 
-def _build_search(m: Measurement, problem: Problem, gaussian: Any, budget: Any) -> Search:
-    """Return what the search of ``recommend`` for a problem and a budget starts from."""
+def _build_question(m: Measurement, problem: Problem, gaussian: Any, budget: Any) -> Question:
+    """Return what ``recommend`` is asked for a problem and a budget."""
     positions = m.initial.moments(problem.dim)
     assert positions is not None
     asked = problem, m.network, positions, gaussian, Wish(budget, by="b2")
-    return Search(*asked, lambda: m.stream("network"))
+    return Question(*asked, lambda: m.stream("network"))
 
 
 def _initial_law(m: Measurement) -> Any:
