@@ -33,7 +33,6 @@ the place of ``b2_by_<price>``, and no targets are set.
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,9 +99,9 @@ def build_task(run: Run, resources: Path) -> Task:
     assert run.arena is not None
 
     def masks() -> np.random.Generator:
-        return streams.generator(run.seed, "network", run.paper, run.problem_name)
+        return streams.generator(run.seed, "network", run.paper, run.problem.name)
 
-    problem_name = run.problem_name
+    problem_name = run.problem.name
     names = [problem_name, *(f"{problem_name}/{number + 1}" for number in range(run.arena.sets))]
     module, document = run.problem.module, run.document
     stated = [run.seed, run.data_digest(), *(document[key] for key in _OF_PROBLEMS)]
@@ -220,7 +219,7 @@ class _Cell:
         except NoLaw:
             if not self._arena.sampled:
                 raise
-        fewer = replace(run, chains=max(run.chains // share, 2))
+        fewer = run.vary(chains=max(run.chains // share, 2))
         return Chains(samplers, named, network, fewer, self._mix, self._task.cache)
 
     def _network(self, sampler: Algorithm, price: Mapping[str, float]) -> Network:

@@ -11,7 +11,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from dataclasses import replace as with_changes
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -152,7 +151,7 @@ def _read_run(document: Mapping[str, Any], where: str) -> Run:
     """Return the run of a resolved document, perhaps of no chains; errors begin with ``where``."""
     chains = document["chains"]
     run = Run.from_document({**document, "chains": max(chains, 1)}, where)
-    return run if chains else with_changes(run, chains=0)
+    return run if chains else run.vary(chains=0)
 
 
 # Division of a long experiment into parts.

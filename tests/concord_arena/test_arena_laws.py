@@ -1,6 +1,5 @@
 """The arena's laws, of many versions at once, against recursions written here step by step."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -109,7 +108,7 @@ def test_every_entry_has_the_law_of_a_recursion_one_by_one(entry):
     checked = 0
     for graph in ("ring", "directed", "server"):
         run = STUDY.run("tasks", f"problem=apart+topology={graph}+entry={entry}")
-        run = replace(run, arena=structs.replace(run.arena, budget={"gradients": 40}, sets=1))
+        run = run.vary(arena=structs.replace(run.arena, budget={"gradients": 40}, sets=1))
         task = cells.build_task(run, Path())
         found = cells.score(run, task)
         if "gradients" not in found.choice:

@@ -1,7 +1,7 @@
 """Cells of the arena: how an entry is tuned, judged and told; a sampler of one's own too."""
 
 import csv
-from dataclasses import replace
+from copy import copy
 from pathlib import Path
 
 import numpy as np
@@ -88,9 +88,11 @@ def test_entries_of_a_task_share_its_problems(study):
     assert one.problems is other.problems is elsewhere.problems
     assert one.cache is other.cache
     assert (one.network.name, elsewhere.network.name) == ("ring", "directed_ring")
-    for changes in ({"seed": 7}, {"agents": 5}, {"paper": "other"}, {"problem_name": "other"}):
+    other = copy(runs[0].problem)
+    other.name = "other"
+    for changes in ({"seed": 7}, {"agents": 5}, {"paper": "other"}, {"problem": other}):
         one = cells.build_task(runs[0], Path())
-        found = cells.build_task(replace(runs[0], **changes), Path())
+        found = cells.build_task(runs[0].vary(**changes), Path())
         assert not np.array_equal(found.problems[0].shift, one.problems[0].shift), changes
         assert found.cache is not one.cache
 

@@ -286,9 +286,6 @@ def test_a_schedule_may_start_at_a_value(tmp_path):
     power = step_size(tmp_path, kind="power", start=0.36, b=230, exponent=0.05)
     assert set(power) == {"kind", "a", "b", "exponent"}
     assert power["a"] / 230**0.05 == pytest.approx(0.36, rel=1e-11)
-    assert step_size(tmp_path, kind="harmonic", start=0.2, c=0.1) == {
-        **{"kind": "harmonic", "a": 0.2, "c": 0.1}
-    }
     assert step_size(tmp_path, kind="power", start=0.36, a=None, b=230, exponent=0.05) == power
 
 
@@ -306,7 +303,7 @@ def test_a_start_knows_the_spectrum_of_the_runs_network(topology, agents, larges
 
 def test_a_start_is_the_same_number_where_eigenvalues_are_not(tmp_path, monkeypatch):
     """The last digits of an eigenvalue depend on the processor; a run's identity must not."""
-    options = {"kind": "harmonic", "start": "1.01 / laplacian_max", "c": 0.1}
+    options = {"kind": "power", "start": "1.01 / laplacian_max", "b": 7, "exponent": 0.1}
     one = {"topology": "ring", "agents": 25}
     found = step_size(tmp_path, one, **options)
     spectrum = expansion.spectrum_of

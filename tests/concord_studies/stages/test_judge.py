@@ -2,7 +2,6 @@
 
 import csv
 from copy import copy
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +93,7 @@ def mutated(run: Run, mutant: Any) -> Run:
     """Return a run whose chains are made by a changed sampler; its exact law stays."""
     chosen = copy(run.sampler)
     chosen.params = mutant(**asdict(run.sampler.params))
-    return replace(run, sampler=chosen)
+    return run.vary(sampler=chosen)
 
 
 def make(paper: Study, results: Path, mutant: Any = None) -> list[Path]:

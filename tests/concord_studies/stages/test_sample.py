@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +102,7 @@ def test_pieces_are_the_whole(name: str) -> None:
 def test_a_chain_does_not_depend_on_how_many_there_are() -> None:
     run = run_of(EXAMPLES["de_sgld_linear_regression"])
     problem = run.build_problem(ROOT / "resources")
-    many, few = sample(run, problem), sample(replace(run, chains=50), problem)
+    many, few = sample(run, problem), sample(run.vary(chains=50), problem)
     np.testing.assert_array_equal(many["x"][:50], few["x"])
 
 

@@ -13,7 +13,6 @@ import by_hand
 from concord.options import build
 from concord_studies.claims import checks, ledger, robustness
 from concord_studies.claims import verdicts as judgements
-from concord_studies.claims.quantities import Source
 from concord_studies.claims.robustness import BASE
 from concord_studies.configuration import universes as configuration
 from concord_studies.configuration.config import load_config
@@ -380,7 +379,8 @@ def test_a_margin_lies_within_its_rule_if_and_only_if_the_claim_holds(kind):
             table |= {"value": value, "lo": value - half, "hi": value + half, "trials": 50.0}
             mapping = {"experiment": "e", "run": f"size={size}", "labels": {"size": str(size)}}
             runs.append(Measured(mapping, pandas.DataFrame(table)))
-        found = check.judge(Source(lambda quantity, runs=runs: runs))
+        reads = [(quantity, runs) for quantity in checks.quantities(check)]
+        found = judgements.judge(check, reads, lambda run: run)
         margin = found.margin
         assert margin is not None and margin.lo <= margin.value <= margin.hi, found
         said.add(robustness.outcome(found.verdict))
