@@ -73,8 +73,7 @@ def test_lock_meets_pyproject(requirement: Requirement, python: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "extra",
-    ["lenet", "pymc", "numpyro", "bench", "cluster", "crate", "docs", "browser"],
+    "extra", ["lenet", "pymc", "numpyro", "bench", "cluster", "crate", "docs", "browser"]
 )
 def test_optional_packages_are_exact_and_outside_the_lock(extra: str) -> None:
     for requirement in map(Requirement, EXTRAS[extra]):

@@ -1,8 +1,6 @@
 """What profiles/slurm and the rules ask of SLURM, as far as no SLURM is needed to see it."""
 
-import os
 import re
-import subprocess
 
 import pytest
 from snakemake_interface_executor_plugins.utils import TargetSpec, encode_target_jobs_cli_args
@@ -45,17 +43,10 @@ def submitted(project: Project, plugin: None) -> dict[str, list[tuple[str, dict[
 
 def dry_run(project: Project, *arguments: str) -> str:
     """Return what a dry run prints."""
-    done = subprocess.run(
-        project.command("--dry-run", *arguments),
-        cwd=project.folder,
-        env={**os.environ, "SBATCH_PARTITION": PARTITION, "SBATCH_ACCOUNT": ACCOUNT},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=240,
-    )
-    assert done.returncode == 0, done.stdout
-    return done.stdout
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SBATCH_PARTITION", PARTITION)
+        patch.setenv("SBATCH_ACCOUNT", ACCOUNT)
+        return project.make("--dry-run", *arguments)
 
 
 def test_every_job_says_what_it_takes_and_takes_more_after_a_failure(submitted):

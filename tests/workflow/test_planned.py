@@ -7,18 +7,7 @@ from pathlib import Path
 import pytest
 from smoke_project import PAPER, RESULTS, STUDY, Project, timeless
 from snakemake.iocontainers import Wildcards
-from test_scenarios import (
-    ALL,
-    EXPERIMENT,
-    FIGURE,
-    OTHER,
-    TABLE,
-    WHOLE,
-    copy,
-    made,
-    reduce,
-    remade,
-)
+from test_scenarios import ALL, EXPERIMENT, FIGURE, TABLE, WHOLE, copy, made, reduce, remade
 
 from concord import kinds
 from concord_studies.plan import Plan
@@ -144,6 +133,7 @@ def test_a_dry_run_leaves_no_result(fresh):
 def test_metrics_copied_without_snakemakes_records_are_not_made_again(copy):
     """Whichever file was copied last; of those copied over others Snakemake says so."""
     shutil.rmtree(copy.folder / ".snakemake")
+    assert remade(copy) == set()
     for second, path in enumerate(reversed(copy.results().values()), start=1):
         os.utime(path, (second, second))
     assert "measure" not in remade(copy)
@@ -163,20 +153,3 @@ def test_what_was_deleted_of_an_output_is_made_again(copy, monkeypatch):
         kinds.use(*kept)
     files = {name for name in copy.results() if name.startswith(("figures/", "claims."))}
     assert len(files) == 9 and {f"{RESULTS}/{name}" for name in files} == set(asked)
-
-
-@pytest.mark.thorough
-def test_metrics_of_another_plan_are_not_shown(copy):
-    """Of a copy over results that Snakemake takes for its own."""
-    before = {name: path.read_bytes() for name, path in copy.results().items() if "." in name}
-    with copy.edited(STUDY, "- 0.006", "- 0.007"):
-        copy.make(TABLE)
-    folder = copy.folder / RESULTS
-    others = {n: (folder / n).read_bytes() for n in before if n.startswith(f"{EXPERIMENT}/")}
-    copy.make(*ALL)
-    for name, content in others.items():
-        (folder / name).write_bytes(content)
-    done = copy.snakemake(OTHER)
-    assert f"concord: {TABLE}: it was made from another runs.yaml; delete the file" in done.stdout
-    (copy.folder / TABLE).unlink()
-    copy.make(OTHER)

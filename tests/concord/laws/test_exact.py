@@ -54,24 +54,6 @@ def at_zero(blocks: int, size: int) -> exact.Start:
 STEPS = {"de_sgld": (sgld, 0.03), "de_sghmc": (sghmc, 0.1, 4.0), "d_admms": (admms, 1.5)}
 
 
-def test_law_of_a_scalar_autoregression():
-    a, c, q = 0.8, 0.5, 0.3
-    affine = exact.Affine(np.array([[a]]), np.array([c]), np.array([[q]]))
-    mean0, cov0 = exact.initial_moments(1, 1, (2.0, 1.5))
-    record = [20, 0, 1, 7]
-    law = paths.build_path(always(affine), (mean0, cov0), 1, 1).law(record)
-    k = law.iterations
-    np.testing.assert_array_equal(k, [0, 1, 7, 20])
-    mean = a**k * 2 + c * (1 - a**k) / (1 - a)
-    variance = a ** (2 * k) * 2.25 + q * (1 - a ** (2 * k)) / (1 - a**2)
-    np.testing.assert_allclose(law.mean[:, 0, 0], mean, rtol=1e-13)
-    np.testing.assert_allclose(law.cov[:, 0, 0, 0], variance, rtol=1e-13)
-    np.testing.assert_array_equal(law.average_cov, law.cov[:, 0])
-    mean, cov = exact.stationary(affine)
-    assert mean[0] == pytest.approx(c / (1 - a), rel=1e-12)
-    assert cov[0, 0] == pytest.approx(q / (1 - a**2), rel=1e-12)
-
-
 @pytest.mark.parametrize("sampler", STEPS)
 def test_stationary_law_is_the_limit_of_the_recursion(sampler):
     build, *options = STEPS[sampler]

@@ -238,21 +238,6 @@ def test_all_that_is_said_is_counted():
     assert counts(lambda n: n.mix("metropolis", x), down) == each(0, 0, 24)
 
 
-def test_a_network_is_left_as_it_is_and_starts_again():
-    stated, x = network(WHEEL, loss=loss(0.5), on_loss="reuse_last"), normal(3, 5, 2)
-
-    def go():
-        net, y = started(stated, x), x
-        for k in range(5):
-            net.begin(k)
-            y = net.mix("metropolis", y)
-        return y, net.meter.unicasts
-
-    (one, sent), (other, again) = go(), go()
-    assert np.array_equal(one, other) and np.array_equal(sent, again)
-    assert stated.traffic is None and not stated.meter.unicasts.any()
-
-
 def test_one_peer_at_a_time_averages_exactly_after_log_n_iterations():
     net, x = network("directed_exponential", 8, schedule={"kind": "one_peer"}), normal(3, 8, 2)
     net, y = started(net, x), x

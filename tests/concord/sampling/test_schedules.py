@@ -29,7 +29,7 @@ def test_values(value, formula, text):
     expected = [formula(k) for k in range(300)]
     assert [schedule(k) for k in range(300)] == expected  # exact: the same operations
     assert schedule.initial == expected[0]
-    assert schedule.constant == (len(set(expected)) == 1)
+    assert schedule.constant == (schedule.decay == 0) == (len(set(expected)) == 1)
     assert str(schedule) == text
 
 

@@ -27,66 +27,8 @@ from concord_studies.stages import survey as stage
 from concord_studies.stages.expect import expect
 
 RESOURCES = Path("resources")
-LOSS = {"kind": "bernoulli", "rate": 0.4, "direction": "one_way"}
 ALTERNATIVE = {"says": "another", "reason": "also used"}
-WEIGHTS = {
-    "value": "Metropolis weights",
-    "rests": {"sampler": "de_sgld"},
-    "alternatives": [
-        {**ALTERNATIVE, "label": "lazy", "set": {"sampler.weights": "lazy_metropolis"}},
-        {**ALTERNATIVE, "label": "lossy", "set": {"network": {"loss": LOSS}}},
-    ],
-}
-DATA = {
-    "value": "seed 3",
-    "alternatives": [
-        {**ALTERNATIVE, "label": "noisy", "set": {"problem.noise_sd": 3.0}},
-        {**ALTERNATIVE, "label": "third", "set": {"record.agents": [2]}, "reads": {"agent": 2}},
-    ],
-}
-EXACT = {"experiment": "walk", "metric": "w2_exact", "agents": [0]}
-RING, ALONE = ({**EXACT, "runs": {"topology": name}} for name in ("ring", "no_edges"))
-DEFINITION: dict[str, Any] = {
-    "paper": {"title": "A paper", "authors": "A. Author", "year": 2021},
-    "assumptions": {"weights": WEIGHTS, "data": DATA},
-    "problems": {"linear": {"kind": "linear_regression", "points": 60, "dim": 2}},
-    "defaults": {
-        **{"agents": 6, "chains": 50, "iterations": 20, "problem": "linear"},
-        "record": {"agents": [0], "every": 10},
-    },
-    "experiments": {
-        "walk": {
-            **{"metrics": ["w2"], "sampler": {"kind": "de_sgld", "step_size": 0.015}},
-            "sweep": {"topology": ["ring", "no_edges"]},
-        },
-        "other": {"metrics": ["w2"], "topology": "ring", "sampler": {"kind": "d_ula",
-            "step_size": 0.001, "fusion": 0.3}},
-    },
-    "claims": {
-        "nearer": {
-            **{"where": "Fig 1", "says": "on the ring agents end nearer", "reason": "exact"},
-            "check": {
-                "kind": "order",
-                "lower": RING,
-                "higher": ALONE,
-            },
-        },
-        "printed": {
-            **{"where": "Table 1", "says": "the distance is small", "reason": "printed so"},
-            "check": {
-                **{"kind": "value", "printed": 0.185, "tolerance": 0.01},
-                "quantity": RING,
-            },
-        },
-        "reached": {
-            **{"where": "Fig 2", "says": "so does another", "reason": "none"},
-            "check": {
-                "kind": "measurement",
-                "quantity": {"experiment": "other", "metric": "w2", "agents": [0]},
-            },
-        },
-    },
-}  # fmt: skip
+DEFINITION = yaml.safe_load(Path(__file__).with_name("surveyed.yaml").read_text())
 
 
 def load(folder: Path, changes: dict[str, Any] | None = None, **sections: Any) -> Study:
@@ -142,7 +84,7 @@ def test_a_run_is_computed_once(tmp_path):
     data = {"value": "1", "rests": {"experiment": "other"}, "alternatives": [
         {**ALTERNATIVE, "label": "noisy", "set": {"problem.noise_sd": 3.0}},
         {**ALTERNATIVE, "label": "again", "set": {"problem.noise_sd": 3.0}}]}  # fmt: skip
-    paper = load(tmp_path, {"pairs": True}, assumptions={"weights": WEIGHTS, "data": data})
+    paper = load(tmp_path, {"pairs": True}, assumptions={**DEFINITION["assumptions"], "data": data})
     found = Multiverse(paper)
     computed = {k: len(own.runs) for k, own in found.experiments.items() if "seed" not in k}
     assert computed == {"weights.lazy": 2, "weights.lossy": 2, "data.noisy": 1}
