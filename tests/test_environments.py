@@ -138,7 +138,10 @@ def test_every_rule_that_runs_a_command_names_its_conda_environment() -> None:
         name: match[1] if (match := re.search(r"\n    conda:\n +(.*)\n", text)) else None
         for name, text in commands.items()
     }
-    environments = {"ENVIRONMENT", "plan.environment", '"../../envs/site.yaml"'}
+    environments = {
+        *("ENVIRONMENT", '"../../envs/site.yaml"'),
+        "lambda w: f\"../../envs/{plan.experiment(w).job['environment']}.yaml\"",
+    }
     assert {name: text for name, text in named.items() if text not in environments} == {}
 
 

@@ -15,7 +15,7 @@ from concord_studies.claims.robustness import BASE, SEED
 from concord_studies.configuration.expansion import Change
 from concord_studies.configuration.sections import Reads
 from concord_studies.configuration.study import Study
-from concord_studies.experiment import Experiment, cost
+from concord_studies.experiment import Experiment, UniverseExperiment, cost
 from concord_studies.runs.run import Run
 
 SEEDS = range(1, 6)
@@ -84,7 +84,7 @@ class Multiverse:
                 if is_first and not (spared and cost(reduced) > LONG_RUN):
                     computed[f"{run.experiment}/{run.name}"] = reduced
             if computed:
-                self.experiments[name] = Experiment(study.path, computed, universe=True)
+                self.experiments[name] = UniverseExperiment(study.path, computed)
 
     def _digest_claimed(self, run: Run) -> str:
         """Return the digest of what a run is reduced to by ``reduce_run``, its identity here."""

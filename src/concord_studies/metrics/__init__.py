@@ -10,6 +10,7 @@ What a diverged chain leaves is taken out of the trace (``Trace.marked``), so th
 needs it is infinite (an error, a distance) or not a number, and never a finite one of the others.
 """
 
+import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,6 +44,7 @@ from concord.sampling.trace import Trace
 from concord_studies.contracts import PRICES, Label
 from concord_studies.datasets.tables import Recorded
 
+TRIED = 5  # agents on which it is tried whether a sampler's step is affine
 COLUMNS = ("iteration", "agent", "metric", "value", "lo", "hi", "trials")
 
 
@@ -378,15 +380,21 @@ def _has_law(run: Mapping[str, Any]) -> bool:
     """Return whether the sampler of a resolved run has an affine step."""
     kind = kinds.find("samplers", run["sampler"]["kind"], "sampler")
     stated = {k: v for k, v in run["sampler"].items() if k in kind.__struct_fields__}
-    return states_law(build(kind, stated), run["agents"])
+    return _is_affine(kind, json.dumps(stated), min(run["agents"], TRIED))
 
 
-def states_law(sampler: Algorithm, agents: int = 5) -> bool:
-    """Return whether a sampler's step is affine, tried on a network of at most five agents.
+@cache  # planning asks for every run of a figure
+def _is_affine(kind: type[Algorithm], options: str, agents: int) -> bool:
+    """Return whether the step of a sampler with these options, in JSON, is affine."""
+    return states_law(build(kind, json.loads(options)), agents)
+
+
+def states_law(sampler: Algorithm, agents: int = TRIED) -> bool:
+    """Return whether a sampler's step is affine, tried on a network of at most ``TRIED`` agents.
 
     True where none of the networks tried suits the sampler, or its step fails.
     """
-    size = min(agents, 5)
+    size = min(agents, TRIED)
     problem = QuadraticProblem(np.ones((size, 1, 1)), np.zeros((size, 1)))
     if batches_of(sampler) is not None:  # their errors change no step's form
         sampler = structs.replace(sampler, batch_size=None)

@@ -14,7 +14,7 @@ import everything
 from concord import kinds
 from concord.streams import CHAINS_PER_BLOCK
 from concord_studies.configuration.project import load_studies
-from concord_studies.experiment import Experiment, blocks, blocks_of_part
+from concord_studies.experiment import Experiment
 from concord_studies.runs.run import Run
 from concord_studies.runs.sample import sample
 
@@ -102,9 +102,8 @@ def test_pieces_are_the_whole(name: str) -> None:
 def test_parts_of_an_experiment_are_all_chains_of_its_runs_once() -> None:
     run = run_of(EXAMPLES["de_sgld_linear_regression"])
     experiment = Experiment(Path("config/papers/x"), {"one": run, "other": run})
-    every = [block for group in blocks(experiment) for block in group]
-    for parts in range(1, len(every) + 1):
-        shares = [blocks_of_part(experiment, part + 1, parts) for part in range(parts)]
-        chains = [(n, k) for share in shares for n, a, b in share for k in range(a, b)]
+    for parts in range(1, len(experiment.blocks) + 1):
+        shares = [experiment.select_part(part + 1, parts) for part in range(parts)]
+        chains = [(n, k) for share in shares for n, (a, b) in share.items() for k in range(a, b)]
         assert chains == [(name, k) for name in ("one", "other") for k in range(CHAINS)]
-        assert all(begin % CHAINS_PER_BLOCK == 0 for share in shares for _, begin, _ in share)
+        assert all(begin % CHAINS_PER_BLOCK == 0 for share in shares for begin, _ in share.values())

@@ -18,7 +18,7 @@ from concord_studies.configuration import universes as configuration
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
 from concord_studies.configuration.universes import Multiverse, universes
-from concord_studies.experiment import Experiment, measure
+from concord_studies.experiment import UniverseExperiment, measure
 from concord_studies.markup import table_of
 from concord_studies.provenance import write_provenance
 from concord_studies.results import Measured
@@ -128,7 +128,7 @@ def test_a_universe_computes_what_claims_read_and_no_other_numbers(
     whole = paper.vary_run(paper.runs[experiment, run.name], seed=3)
     tables = []
     for name, runs in (("whole", {run.name: whole}), ("lean", {run.name: run})):
-        one = by_hand.write(Experiment(paper.path, runs, universe=True), tmp_path / name)
+        one = by_hand.write(UniverseExperiment(paper.path, runs), tmp_path / name)
         measure(one, [], one.with_name("metrics.csv"), RESOURCES)
         tables.append(one.with_name("metrics.csv"))
     own, found = (
