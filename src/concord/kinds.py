@@ -12,6 +12,7 @@ import pkgutil
 import re
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -38,6 +39,18 @@ ROOMS = {  # packages above the library add theirs
     "initial": Room("initial law", ("concord.sampling.initial",), "Params draw moments"),
     "compressions": Room("compression", ("concord.networks.compressions",), "Params compress bits"),
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declaration:
+    """What the module of a kind says of it beside its functions.
+
+    name: for readers, such as "Erdős-Rényi"; they see its key otherwise.
+    """
+
+    name: str = ""
+
+
 NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 SHARED = ("style",)  # modules of a room that are no kinds
 
@@ -155,9 +168,15 @@ def options_of(kind: object) -> Any:
     return getattr(kind, "Params", kind)
 
 
+def declaration_of(module: object) -> Declaration:
+    """Return the declaration in the module of a kind; one that says nothing if there is none."""
+    stated = (value for value in vars(module).values() if isinstance(value, Declaration))
+    return next(stated, Declaration())
+
+
 def display_name(kind: object) -> str:
     """Return a kind's name for readers, such as "DE-SGLD". "" if it declares none."""
-    return str(getattr(kind, "name" if isinstance(kind, type) else "NAME", ""))
+    return str(getattr(kind, "name", "")) if isinstance(kind, type) else declaration_of(kind).name
 
 
 def is_loaded(room: str, name: str) -> bool:

@@ -17,6 +17,7 @@ from concord_arena.question import Question, Wish
 from concord_arena.refine import find_runner_up
 from concord_studies import metrics, results, words
 from concord_studies.contracts import PRICES
+from concord_studies.scores import find_front
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -109,7 +110,7 @@ def tabulate(
 
 def plot(question: Question, rows: Sequence[Candidate]) -> Figure:
     """Plot predicted b2 against cost: a curve for each sampler at its best setting, and a front."""
-    from concord_studies.figures import curves, metric_pairs  # matplotlib
+    from concord_studies.figures import curves  # matplotlib
 
     wish = question.wish
     price = wish.price or next(iter(wish.budget))
@@ -140,7 +141,7 @@ def plot(question: Question, rows: Sequence[Candidate]) -> Figure:
     axes = figure.axes[0]
     if not question.is_exact:
         axes.set_ylabel("predicted $b^2$, approximately")
-    axes.plot(*metric_pairs.find_front(np.array(points)), color="0.5", lw=4, alpha=0.3, zorder=0)
+    axes.plot(*find_front(np.array(points)), color="0.5", lw=4, alpha=0.3, zorder=0)
     if price in wish.budget:
         axes.axvline(wish.budget[price], color="0.5", lw=0.8, ls=":")
     if wish.target is not None:

@@ -18,6 +18,7 @@ from traceback import print_exception
 from typing import Any, ClassVar
 
 from concord import kinds
+from concord.contracts import declaration_of_problem
 from concord.errors import ConcordError
 from concord.progress import each
 from concord.sampling.netcdf import write_traces
@@ -25,7 +26,6 @@ from concord.sampling.trace import Trace, join_traces
 from concord.sampling.trace_files import read_traces
 from concord.streams import CHAINS_PER_BLOCK
 from concord_studies import metrics
-from concord_studies.contracts import declared
 from concord_studies.datasets.registry import files_of
 from concord_studies.digests import digest, digest_code
 from concord_studies.guard import Guard
@@ -121,7 +121,7 @@ class Experiment:
     @cached_property
     def job(self) -> dict[str, Any]:
         """Return the environment, the memory and the minutes of a job of the experiment."""
-        jobs = (declared(run.problem.module, "JOB") for run in self.runs.values())
+        jobs = (declaration_of_problem(run.problem.module).job for run in self.runs.values())
         job = {**USUAL, **next(filter(None, jobs), {})}
         return {**job, "runtime": job["runtime"] + self.minutes}
 

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import by_hand
+import everything
 import wrong_samplers as wrong
 from concord.errors import ConcordError
 from concord.laws.intervals import mean_interval
 from concord.laws.law import laws_of_versions
 from concord.options import build
-from concord_arena import cells, compete, tuning
+from concord_arena import cells, compete, pairs, tuning
 from concord_arena.jobs import score
 from concord_cli import __main__
 from concord_studies import provenance, results
@@ -21,7 +22,9 @@ from concord_studies.configuration.config import load_config
 from concord_studies.configuration.init import TEMPLATE
 from concord_studies.configuration.study import Study
 from concord_studies.experiment import Experiment, measure
-from concord_studies.tables import head_to_head, leaderboard
+
+head_to_head = everything.kind("tables", "head_to_head")
+leaderboard = everything.kind("tables", "leaderboard")
 
 STUDY = """
 paper: { title: Tiny, authors: us, year: 2026 }
@@ -210,8 +213,8 @@ def test_a_sampler_that_averages_now_and_then_wins_where_bytes_are_paid(study):
 
 def test_a_median_ratio_has_an_interval_over_tasks_where_there_are_several():
     one, other = np.log([2.0, 3.0, 4.0]), np.log([5.0, 6.0, 7.0])
-    assert head_to_head.describe_ratio([one], 3) == "3"
-    assert head_to_head.describe_ratio([one, other], 3) == "4.47 [3, 6]"
+    assert pairs.describe_ratio([one], 3) == "3"
+    assert pairs.describe_ratio([one, other], 3) == "4.47 [3, 6]"
 
 
 def test_tasks_are_printed_as_they_are_typed(capsys):

@@ -7,6 +7,7 @@ import pytest
 from smoke_project import PAPER, Project
 from test_universes import SECTIONS
 
+import everything
 from concord_studies import provenance
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.thorough]
@@ -43,6 +44,7 @@ def finished(tmp_path_factory) -> Project:
     study = project.folder / "config/studies/arena/study.yaml"
     study.parent.mkdir(parents=True)
     study.write_text(ARENA)
+    everything.copy("arena", study.parent)
     for _ in range(2):  # verdicts take in the multiverse once it is there
         project.make(*ALL)
     return project

@@ -62,16 +62,16 @@ def _check_problems(study: Study) -> None:
     """Refuse metrics that a run's problem has not, where no data file has to be there to tell."""
     checked = set()
     for run in study.runs.values():
-        modules = {family: kinds.find("metrics", family) for family in run.metrics}
-        families = [name for name, module in modules.items() if hasattr(module, "check_problem")]
-        key = str(run.document["problem"]), *families
-        if not families or key in checked or run.data_sets or run.unavailable:
+        stated = {family: metrics.find_family(family).check_problem for family in run.metrics}
+        checks = {family: check for family, check in stated.items() if check is not None}
+        key = str(run.document["problem"]), *checks
+        if not checks or key in checked or run.data_sets or run.unavailable:
             continue
         checked.add(key)
         problem = run.build_problem(Path("resources"))
-        for family in families:
+        for family, check in checks.items():
             with prefix_errors(f"{run.where}.metrics[{run.metrics.index(family)}]"):
-                modules[family].check_problem(problem)
+                check(problem)
 
 
 def _check_output(study: Study, section: str, name: str) -> None:

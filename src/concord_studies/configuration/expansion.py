@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import force_setattr
 
 from concord import kinds
+from concord.contracts import declaration_of_problem
 from concord.errors import ConcordError, nearest, prefix_errors, require_known, short
 from concord.networks.spectrum import spectrum_of
 from concord.networks.topology import ChosenTopology
@@ -29,7 +30,6 @@ from concord_studies.configuration.sweep import (
     merge,
     relocate,
 )
-from concord_studies.contracts import declared
 from concord_studies.runs.keys import Agents, Keys
 from concord_studies.runs.run import Run
 from concord_studies.selection import describe_mistake, matches
@@ -224,7 +224,8 @@ def _write_out(
         named = study.problems.get(str(keys.get("name")), {})
         whole["problem"] = problem = {"name": experiment, **merge(named, keys)}
         if kinds.exists("problems", kind := problem.get("kind")):
-            for key in declared(kinds.find("problems", kind, f"{where}.problem"), "FILES"):
+            module = kinds.find("problems", kind, f"{where}.problem")
+            for key in declaration_of_problem(module).files:
                 if isinstance(file := problem.get(key), str):
                     problem[key] = str(study.path / file)
     if isinstance(sampler := mapping.get("sampler"), Mapping):

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from concord import kinds
 from concord_studies import metrics
 from concord_studies.claims.robustness import BASE, SEED
 from concord_studies.configuration.expansion import Change
 from concord_studies.configuration.sections import Reads
 from concord_studies.configuration.study import Study
-from concord_studies.contracts import declared
 from concord_studies.experiment import Experiment, UniverseExperiment, cost
 from concord_studies.runs.run import Run
 
@@ -113,7 +111,7 @@ def reduce_run(study: Study, run: Run) -> Run:
     families = tuple(f for f in run.metrics if any(metrics.computes(f, name) for name in names))
     if not families:
         return run
-    apart = all(declared(kinds.find("metrics", f, "metrics"), "APART") for f in families)
+    apart = all(metrics.find_family(family).apart for family in families)
     if all(any(metrics.is_exact(family, name) for family in families) for name in names):
         legacy = run.document["problem"].get("legacy_seed")
         draws_nothing = legacy and run.partition.kind == "consecutive"

@@ -3,23 +3,23 @@
 import inspect
 import os
 import platform
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Literal
 
 from concord import kinds
-from concord.contracts import DataSets, Stream
+from concord.contracts import DataSets, ProblemDeclaration, Stream
 from concord.errors import ConcordError
 from concord.failures import explain
-from concord.models.model import Model, require_library
+from concord.models.model import Model, install_hint, require_library
 from concord.options import Options
 from concord.problems.arrays import partition_arguments
 from concord.sampling.partition import Partition
 from concord_studies.datasets import readers
 
 FILES = ("file", "data", "reference")
-JOB = {"environment": "models", "mem_mb": 2000, "runtime": 15}
 
 
 class Params(Options):
@@ -41,6 +41,16 @@ class Params(Options):
         "CSV file in the study's folder with draws of the posterior: a column for each parameter, "
         "theta[1], theta[2], ... for one of several entries",
     ] = None
+
+
+def declare(library: str) -> ProblemDeclaration:
+    """Return the declaration of problems that are models of a library, PyMC or NumPyro."""
+    return ProblemDeclaration(
+        name=f"{library} model",
+        unavailable=partial(install_hint, library),
+        job={"environment": "models", "mem_mb": 2000, "runtime": 15},
+        files=FILES,
+    )
 
 
 def check(params: Params, agents: int) -> None:

@@ -17,7 +17,7 @@ from msgspec.structs import astuple, replace
 from concord import kinds, streams
 from concord.arguments import ChosenSampler
 from concord.chains import Labels
-from concord.contracts import ProblemKind
+from concord.contracts import ProblemDeclaration, ProblemKind, declaration_of_problem
 from concord.errors import ConcordError, prefix_errors
 from concord.networks.network import Network
 from concord.options import Chosen, build, plain
@@ -25,7 +25,6 @@ from concord.problem import Problem
 from concord.record import check_record
 from concord.sampling.partition import Partition
 from concord.sampling.schedules import Schedule
-from concord_studies.contracts import declared
 from concord_studies.datasets import registry
 from concord_studies.datasets.folder import DataFolder
 from concord_studies.digests import digest
@@ -141,16 +140,19 @@ class Run(Keys, kw_only=True, dict=True, eq=False):
         return kind.build(self.problem.params, self.agents, split, stream, DataFolder(resources))
 
     @property
+    def _declaration(self) -> ProblemDeclaration:
+        return declaration_of_problem(self.problem.module)
+
+    @property
     def data_sets(self) -> tuple[str, ...]:
         """Return the names of the data sets in config/datasets.yaml that the run needs."""
-        names: tuple[str, ...] = declared(self.problem.module, "needs")(self.problem.params)
+        names = self._declaration.needs(self.problem.params)
         return names if self.recorded is None else (*names, self.recorded.table)
 
     @property
     def optional_data_sets(self) -> tuple[str, ...]:
         """Return the names of the data sets that the problem takes where they are at hand."""
-        names: tuple[str, ...] = declared(self.problem.module, "takes")(self.problem.params)
-        return names
+        return self._declaration.takes(self.problem.params)
 
     @property
     def downloads(self) -> tuple[str, ...]:
@@ -177,16 +179,13 @@ class Run(Keys, kw_only=True, dict=True, eq=False):
     @property
     def files(self) -> tuple[Path, ...]:
         """Return the paths of the study's files that the problem's options name."""
-        named = (
-            getattr(self.problem.params, key) for key in declared(self.problem.module, "FILES")
-        )
+        named = (getattr(self.problem.params, key) for key in self._declaration.files)
         return tuple(Path(name) for name in named if name is not None)
 
     @property
     def unavailable(self) -> str | None:
         """Return the remedy where the problem lacks a library. None where it can be computed."""
-        lacking: str | None = declared(self.problem.module, "unavailable")()
-        return lacking
+        return self._declaration.unavailable()
 
     @property
     def modules(self) -> tuple[Path, ...]:
@@ -214,7 +213,7 @@ def amplifies(document: Mapping[str, Any]) -> bool:
     The problem amplifies rounding errors (training LeNet), or the sampler with its options.
     """
     kind = document.get("problem", {}).get("kind")
-    if kind and declared(kinds.find("problems", kind, "problem"), "AMPLIFIES"):
+    if kind and declaration_of_problem(kinds.find("problems", kind, "problem")).amplifies:
         return True
     if not document.get("sampler"):
         return False

@@ -92,7 +92,7 @@ def test_a_file_is_made_if_it_is_the_registered_one(tmp_path):
 
 
 def test_breast_cancer_names_its_draws_and_misses_them(tmp_path):
-    assert breast_cancer.needs(breast_cancer.Params()) == ("breast_cancer_posterior",)
+    assert breast_cancer.DECLARES.needs(breast_cancer.Params()) == ("breast_cancer_posterior",)
     stream = lambda what: streams.generator(1, what)  # noqa: E731
     made = breast_cancer.build(breast_cancer.Params(), 7, EQUAL, stream, DataFolder(tmp_path))
     assert made.dim == 31 and made.counts.sum() == 569

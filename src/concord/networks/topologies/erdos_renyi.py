@@ -4,10 +4,11 @@ from typing import Annotated
 
 import networkx as nx
 
+from concord.kinds import Declaration
 from concord.networks.topology import check_edges
 from concord.options import Index, Options, Share
 
-NAME = "Erdős-Rényi"
+DECLARES = Declaration(name="Erdős-Rényi")
 
 
 class Params(Options):

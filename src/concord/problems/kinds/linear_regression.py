@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from concord import streams
-from concord.contracts import DataSets, Stream
+from concord.contracts import DataSets, ProblemDeclaration, Stream
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.minibatches import Batches
@@ -59,7 +59,7 @@ def check(params: Params, agents: int) -> None:
         raise ConcordError("table: it says which points there are; remove points and legacy_seed")
 
 
-needs = required_tables
+DECLARES = ProblemDeclaration(needs=required_tables)
 
 
 def total_points(params: Any, agents: int) -> int:

@@ -21,7 +21,7 @@ from msgspec import Meta
 from numpy.typing import ArrayLike
 
 from concord import streams
-from concord.contracts import DataSets, Stream
+from concord.contracts import DataSets, ProblemDeclaration, Stream
 from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.laws.reference_laws import Draws
@@ -127,6 +127,9 @@ def needs(params: Params) -> tuple[str, ...]:
     """Return the names of the data sets that must be downloaded."""
     dataset = (params.dataset,) if params.dataset in DOWNLOADED else ()
     return dataset + required_tables(params)
+
+
+DECLARES = ProblemDeclaration(needs=needs)
 
 
 def _count_test_rows(params: Params, rows: int) -> int:

@@ -22,7 +22,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from concord.contracts import DataSets, Stream
+from concord.contracts import DataSets, ProblemDeclaration, Stream
 from concord.errors import ConcordError
 from concord.options import Options, Positive
 from concord.problems.arithmetic import sigmoid
@@ -51,6 +51,9 @@ class Params(Options):
 def needs(params: Params) -> tuple[str, ...]:
     """Return the name of the data set that the problem reads, as a tuple."""
     return ("a9a",)
+
+
+DECLARES = ProblemDeclaration(needs=needs)
 
 
 def check(params: Params, agents: int) -> None:

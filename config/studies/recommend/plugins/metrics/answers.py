@@ -37,7 +37,7 @@ from concord_arena.entries import scale_entries
 from concord_arena.question import READS, Question, Wish
 from concord_arena.read_outs import bytes_of, read_out
 from concord_arena.trials import Trials
-from concord_studies.metrics import Measurement, Row
+from concord_studies.metrics import Measurement, Row, yields
 
 BUDGETS = ({"gradients": 100}, {"bytes": 6400}, {"gradients": 1000}, {"bytes": 64000})
 TIMES = ({"seconds": 1.0}, {"seconds": 10.0})  # where the network has a clock
@@ -62,9 +62,8 @@ NEARLY, LEAST_SCORE = 1.3, 1e-5
 SETTINGS, DRAWS_NEAR, FINER = 48, 12, 4  # of brute force: drawn of each, around minima, what leads
 FEW = ("de_sgld", "extra_sgld")  # of a single case, as at smoke scale
 
-METRICS = ("score.*", "least.*", "predicted.*", "measured.*", "best.*", "doubted.*", "share.*")
 
-
+@yields(("score.*", "least.*", "predicted.*", "measured.*", "best.*", "doubted.*", "share.*"))
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the metrics, cases as iterations."""
     gaussian = isinstance(m.problem, Quadratic)
