@@ -1,5 +1,6 @@
 """Run before any test module: threads and kernels as in the commands, before numpy is imported."""
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +21,7 @@ settings.load_profile("concord")
 
 everything.use()
 IN_USE = dict(kinds._files)
+PACKAGES = {name: of for name, of in sys.modules.items() if name.startswith("concord_plugins.")}
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +30,7 @@ def _all_kinds() -> None:
     kinds.studies[:] = everything.STUDIES
     kinds._files.clear()
     kinds._files.update(IN_USE)
+    sys.modules.update(PACKAGES)  # a test's study may be called like one of these
 
 
 RECORD = Record()

@@ -1,12 +1,19 @@
 """Kinds are found by their files' names: there is no second list."""
 
+import re
+from collections import defaultdict
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
-import concord_studies  # noqa: F401  which adds rooms
+import everything
 from concord import kinds
 from concord.errors import ConcordError
+from concord_studies.configuration.config import load_config
+from concord_studies.configuration.study import Study
+from concord_studies.digests import digest_file
+from concord_studies.stages import draw
 from processes import python
 
 
@@ -33,6 +40,31 @@ def test_what_is_not_a_kind_cannot_be_chosen(kind):
         kinds.find("figures", kind, "x")
 
 
+@pytest.mark.parametrize(
+    ("declares", "name", "sentence"),
+    [
+        ("ProblemDeclaration(name='My problem')", "My problem", None),
+        ("ProblemDeclaration(nam='My problem')", "", "line 3: .*unexpected keyword argument 'nam'"),
+    ],
+)
+def test_a_problem_declares_what_is_to_be_said_of_it(tmp_path, declares, name, sentence):
+    path = tmp_path / "plugins" / "problems" / "mine.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        "from concord.contracts import ProblemDeclaration\n"
+        "from concord.options import Options as Params\n"
+        f"DECLARES = {declares}\n"
+        "check = build = print\n"
+    )
+    kinds.use(tmp_path)
+    if sentence is None:
+        assert kinds.display_name(kinds.find("problems", "mine")) == name
+    else:
+        with pytest.raises(ConcordError, match=sentence) as caught:
+            kinds.find("problems", "mine")
+        assert str(path) in str(caught.value)
+
+
 def test_samplers_and_problems_start_quickly():
     """None of them imports at its top what costs start-up time and is needed by few."""
     rooms = ("samplers", "problems")
@@ -41,3 +73,42 @@ def test_samplers_and_problems_start_quickly():
     loaded = {name.partition(".")[0] for name in python(f"{code}; print(*sys.modules)").split()}
     heavy = {"matplotlib", "pandas", "sklearn", "ot", "torch", "scipy", "networkx", "h5netcdf"}
     assert "numpy" in loaded and not loaded & heavy
+
+
+def files_of(study: Study) -> set[Path]:
+    """Return the files of the kinds that a study names, or that its plug-ins import."""
+    files = {path for run in study.runs.values() for path in run.modules}
+    files |= {kinds.location("metrics", m) for run in study.runs.values() for m in run.metrics}
+    for section in ("figures", "tables"):
+        for name, output in study.outputs(section).items():
+            files.add(kinds.location(section, output.kind))
+            files |= {*draw._locate_chosen(study.kind_of(section, name)[1])}
+    plug_ins = [str(path) for path in (study.path / "plugins").rglob("*.py")]
+    return files | {Path(file) for path in plug_ins for file in digest_file(path).files}
+
+
+def test_what_one_study_alone_needs_is_in_its_folder():
+    """What is in src serves two studies or src itself, or a document offers it to users.
+
+    A sampler is a published algorithm, which ``concord.sample`` offers. Pages on the arena and the
+    ledger's are of studies.
+    """
+    users: dict[Path, set[str]] = defaultdict(set)
+    for folder in everything.STUDIES:
+        for path in files_of(Study(folder, load_config())):
+            users[path].add(folder.name)
+    for path in (everything.ROOT / "src").rglob("*.py"):
+        for file in map(Path, digest_file(str(path)).files):
+            if file.parent != path.parent:
+                users[file] |= {"src", "all studies"}
+    pages = [everything.ROOT / "config" / "README.md", *(everything.ROOT / "docs").glob("*.md")]
+    of_studies = ("arena", "ledger", "nine-papers", "correction")
+    text = "".join(page.read_text() for page in pages if not page.stem.startswith(of_studies))
+    alone = {
+        f"{room}/{kind}": users[kinds.location(room, kind)]
+        for room in kinds.ROOMS.keys() - {"samplers"}
+        for kind in kinds.built_in(room)
+        if len(users[kinds.location(room, kind)]) < 2
+        and not re.search(rf"[`\"]{kind}[`\"]|kind: {kind}\b", text)
+    }
+    assert alone == {}

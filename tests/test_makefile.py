@@ -29,7 +29,7 @@ def test_clean_deletes_results_wherever_they_are(linked, tmp_path):
     assert [path.name for path in results.iterdir()] == ["README.md"]
     assert results.is_symlink() == linked
     assert sorted(path.name for path in project.iterdir()) == [
-        *(".venv", "Makefile", "envs", "results", "src", "tests", "workflow"),
+        *(".venv", "Makefile", "envs", "results", "src", "tests", "workflow")
     ]
     assert not list((project / "src").iterdir())
 

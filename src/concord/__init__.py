@@ -7,7 +7,6 @@ them at work.
 """
 
 from importlib import import_module
-from typing import Any
 
 __version__ = "1.0.1"
 
@@ -38,7 +37,7 @@ _MOVED = {"load_run": "concord_studies", "recommend": "concord_arena"}
 __all__ = ["__version__", *_PUBLIC]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import a public name when it is asked for."""
     if name in _MOVED:
         package = _MOVED[name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 from msgspec import Meta, field
 from msgspec.structs import fields
@@ -46,7 +46,7 @@ class ChosenSampler(Chosen):
     __slots__ = ()
 
     @classmethod
-    def choose(cls, sampler: Any, options: Mapping[str, Any]) -> Self:
+    def choose(cls, sampler: object, options: Mapping[str, object]) -> Self:
         """Return a caller's choice: a kind's name, a class or an object of it, and options."""
         stated = {}
         if isinstance(sampler, Algorithm):
@@ -67,13 +67,13 @@ class ChosenSampler(Chosen):
         choice._choose(sampler, {**stated, **options}, "sampler")
         return choice
 
-    def _choose(self, kind: Any, options: dict[str, Any], where: str) -> None:
+    def _choose(self, kind: object, options: dict[str, object], where: str) -> None:
         """Set class, kind and typed options of a sampler.
 
         kind: a kind's name, or a class of samplers.
         """
         self.module = _class_of(kind, where or "sampler")
-        self.kind = kind if isinstance(kind, str) else _name_of(kind)
+        self.kind = kind if isinstance(kind, str) else _name_of(self.module)
         self.params = build(self.module, options, where)
         try:
             if isinstance(self.params, Batches):
@@ -89,7 +89,7 @@ class ChosenSampler(Chosen):
         )
 
 
-def _class_of(sampler: Any, where: str) -> Any:
+def _class_of(sampler: object, where: str) -> type[Algorithm]:
     """Return the class of a kind's name, or a class of samplers itself.
 
     where: the place for messages.
@@ -118,14 +118,14 @@ class RunArguments(NamedTuple):
 
 
 def prepare(
-    sampler: Any,
-    problem: Any,
-    network: Any,
-    iterations: Any,
-    chains: Any,
-    initial: Any,
-    record: Any,
-    options: Mapping[str, Any],
+    sampler: object,
+    problem: object,
+    network: object,
+    iterations: object,
+    chains: object,
+    initial: object,
+    record: object,
+    options: Mapping[str, object],
 ) -> RunArguments:
     """Check all arguments as those of a study's files, with the same errors; return them parsed."""
     if not isinstance(problem, Problem):

@@ -9,6 +9,7 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.minibatches import Batches
+from concord.problem import ALL, Agents
 
 Draw = Callable[[np.random.Generator], np.ndarray]
 
@@ -23,12 +24,10 @@ class MiniBatches:
     Raises a ConcordError if the problem has no points, or agents have too few.
     """
 
+    problem: Any = None  # of a copy that is not filled yet
+
     def __init__(
-        self,
-        problem: Any,
-        batches: Batches,
-        chains: int,
-        rng: np.random.Generator,
+        self, problem: Any, batches: Batches, chains: int, rng: np.random.Generator
     ) -> None:
         name, size = type(problem).__name__, batches.batch_size or 1
         order, scale, pool = batches.batch_order, batches.batch_scale, batches.batch_pool
@@ -57,8 +56,6 @@ class MiniBatches:
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the problem with full gradients."""
-        if name == "problem":  # of a copy that has none yet
-            raise AttributeError(name)
         return getattr(self.problem, name)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
@@ -82,14 +79,12 @@ class MiniBatches:
 
     def full_gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the exact gradients at x, (chains, agents, dim), of all points."""
-        gradient: np.ndarray = self.problem.gradient(x)
-        return gradient
+        return self.problem.gradient(x)
 
     @property
     def full_cost(self) -> np.ndarray:
         """The cost of a full gradient of each agent, in mini-batches, (agents,)."""
-        cost: np.ndarray = -(-self.problem.counts // self.size)
-        return cost
+        return -(-self.problem.counts // self.size)
 
     def difference(self, x: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """Return the gradient estimate at x less that at a reference, from the same mini-batches.
@@ -103,7 +98,7 @@ class MiniBatches:
         """Return the gradient estimates at x from points ``rows``, (chains, agents, batch)."""
         return self._scale(self.problem.batch_gradient(x, rows), x)
 
-    def _scale(self, estimate: np.ndarray, x: np.ndarray, agents: Any = slice(None)) -> np.ndarray:
+    def _scale(self, estimate: np.ndarray, x: np.ndarray, agents: Agents = ALL) -> np.ndarray:
         """Rescale the likelihood's part of gradient estimates to the points it must stand for.
 
         estimate: gradients with the likelihood scaled to all points, and the prior's gradient at x

@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
 
 from concord import __version__, streams
 from concord.arguments import RunArguments, prepare
@@ -26,19 +25,19 @@ SOON = 100
 def sample(
     sampler: str | Algorithm | type[Algorithm],
     problem: Problem,
-    network: Any = None,
+    network: object = None,
     *,
     iterations: int,
     chains: int = 100,
     seed: int | None = streams.SEED,
     rng: streams.Rng = None,
-    initial: Mapping[str, Any] | None = None,
-    record: Mapping[str, Any] | None = None,
+    initial: Mapping[str, object] | None = None,
+    record: Mapping[str, object] | None = None,
     labels: tuple[str, str, str, str] | None = None,
     progress: bool | None = None,
     memory: float | None = None,
     compiled: bool = True,
-    **options: Any,
+    **options: object,
 ) -> Trace:
     r"""Run a sampler on independent chains of a network of agents, and return their trace.
 

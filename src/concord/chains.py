@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from concord import streams
-from concord.loop import run
+from concord.loop import Callback, run
 from concord.minibatches import batches_of
 from concord.networks.network import Network
-from concord.problem import CountedProblem
+from concord.problem import CountedProblem, Problem
 from concord.progress import progress as bar
 from concord.record import Record, Recorder
+from concord.sampler import Algorithm, ChainState
 from concord.sampling import initial
 from concord.sampling.trace import Trace, join_traces
 from concord.streams import CHAINS_PER_BLOCK
@@ -24,7 +25,7 @@ class _Bar:
     def __init__(self, advance: Callable[..., object]) -> None:
         self._advance, self._k = advance, 0
 
-    def __call__(self, k: int, state: Any) -> None:
+    def __call__(self, k: int, state: ChainState) -> None:
         """Advance the bar to iteration k."""
         self._advance(k - self._k)
         self._k = k
@@ -54,8 +55,8 @@ class Labels(NamedTuple):
 
 
 def sample_chains(
-    sampler: Any,
-    problem: Any,
+    sampler: Algorithm,
+    problem: Problem,
     network: Network,
     *,
     law: initial.Law,
@@ -87,7 +88,7 @@ def sample_chains(
     """
     begin, end = span or (0, chains)
     shape = chains, network.agents, problem.dim
-    steps: Any = None
+    steps = None
     if compiled:
         from concord.fast import compile_steps  # the core's only import of what may need numba
 
@@ -118,7 +119,7 @@ def sample_chains(
                 recorder = Recorder(
                     record, sampler, counted, running, block.shape, iterations, strict
                 )
-                callbacks: list[Any] = [recorder, _Bar(advance)]
+                callbacks: list[Callback] = [recorder, _Bar(advance)]
                 due = recorder.next_due
                 run(sampler, counted, running, block, iterations, noise, callbacks, due, steps)
                 traces.append(recorder.trace())

@@ -5,12 +5,14 @@ Where :math:`f_i(x) = x^\top H_i x / 2 - b_i^\top x`, :math:`\exp(-f_i)` is the 
 """
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from concord.errors import ConcordError
 from concord.needs import check_positive_definite
+
+Rows = tuple[tuple[float, ...], ...]  # of a matrix
+Factor = np.ndarray | float  # of vectors: a matrix, or 1.0
 
 
 def invert_precisions(precisions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -32,7 +34,7 @@ def multiply_each(matrices: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 @lru_cache(maxsize=8)
-def coupling_matrices(rows: Any, dim: int) -> tuple[Any, Any, Any]:
+def coupling_matrices(rows: Rows | None, dim: int) -> tuple[Factor, Factor, Factor]:
     r"""Return the transposes of A, of its inverse, and of :math:`G = (A^\top A)^{-1}`.
 
     A ties copies z of a vector theta by :math:`\lVert A (z - \theta) \rVert^2`. rows: of A, as

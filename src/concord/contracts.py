@@ -8,17 +8,22 @@ their kinds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.random import Generator
+
+from concord.kinds import Declaration, declaration_of
+from concord.options import Options
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from concord.problem import Problem
 
-Stream = Callable[[str], np.random.Generator]
+Stream = Callable[[str], Generator]
 
 
 @runtime_checkable
@@ -44,21 +49,47 @@ class DataSets(Protocol):
     def table(self, name: str) -> dict[str, np.ndarray]:
         """Return the columns of a table by name, as numbers (empty: nan) or texts."""
 
-    def points(self, name: str) -> tuple[Any, np.ndarray]:
+    def points(self, name: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the features, (rows, columns), and the labels, (rows,), of a data set."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProblemDeclaration(Declaration):
+    """What the module of a kind of problem says of it beside its functions.
+
+    needs: the data sets, of config/datasets.yaml, that options ask for.
+    takes: those that they read where these are at hand.
+    unavailable: what to install where the kind cannot be computed; None where it can.
+    job: what a job takes that samples it: environment, mem_mb, runtime.
+    files: options that name files of the study's folder, which are data of its runs.
+    amplifies: why rounding errors grow until the chains of another processor are others.
+    """
+
+    needs: Callable[[Any], tuple[str, ...]] = lambda params: ()
+    takes: Callable[[Any], tuple[str, ...]] = lambda params: ()
+    unavailable: Callable[[], str | None] = lambda: None
+    job: Mapping[str, Any] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
+    amplifies: str = ""
+
+
+def declaration_of_problem(module: Any) -> ProblemDeclaration:
+    """Return the declaration in the module of a kind of problem; an empty one if there is none."""
+    stated = declaration_of(module)
+    return stated if isinstance(stated, ProblemDeclaration) else ProblemDeclaration()
 
 
 @runtime_checkable
 class ProblemKind(Protocol):
     """A module of ``concord.problems.kinds``: a kind of problem."""
 
-    Params: type
+    Params: type[Options]
 
-    def check(self, params: Any, agents: int) -> None:
+    def check(self, params: Options, agents: int) -> None:
         """Refuse options that are impossible together, or for this many agents."""
 
     def build(
-        self, params: Any, agents: int, partition: Any, stream: Stream, data_sets: DataSets
+        self, params: Options, agents: int, partition: Any, stream: Stream, data_sets: DataSets
     ) -> Problem:
         """Return the problem; its data are drawn from ``stream("data")``, or are of data sets."""
 
@@ -67,15 +98,10 @@ class ProblemKind(Protocol):
 class PartitionKind(Protocol):
     """A kind of partition, a module of ``concord.sampling.partitions``."""
 
-    Params: type
+    Params: type[Options]
 
     def split(
-        self,
-        params: Any,
-        rows: int,
-        labels: np.ndarray | None,
-        agents: int,
-        rng: np.random.Generator,
+        self, params: Options, rows: int, labels: np.ndarray | None, agents: int, rng: Generator
     ) -> list[np.ndarray]:
         """Return an array of row numbers for each agent, every row once.
 
@@ -87,9 +113,9 @@ class PartitionKind(Protocol):
 class ScheduleKind(Protocol):
     """A kind of schedule, a module of ``concord.sampling.schedules``."""
 
-    Params: type
+    Params: type[Options]
 
-    def schedule(self, params: Any) -> Callable[[int], float]:
+    def schedule(self, params: Options) -> Callable[[int], float]:
         """Return the step size as a positive function of k; a ``Schedule`` if it has that form."""
 
 
@@ -97,12 +123,12 @@ class ScheduleKind(Protocol):
 class InitialKind(Protocol):
     """A kind of initial law, a module of ``concord.sampling.initial``."""
 
-    Params: type
+    Params: type[Options]
 
     def draw(
-        self, params: Any, problem: Problem, shape: tuple[int, int, int], rng: np.random.Generator
+        self, params: Options, problem: Problem, shape: tuple[int, int, int], rng: Generator
     ) -> np.ndarray:
         """Return initial positions of shape (chains, agents, dim)."""
 
-    def moments(self, params: Any, dim: int) -> tuple[np.ndarray, np.ndarray] | None:
+    def moments(self, params: Options, dim: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Return mean (dim,) and covariance (dim, dim) of one agent. None if not known."""

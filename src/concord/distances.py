@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -311,10 +311,10 @@ def _name_results(results: Iterable[Trace | Law]) -> dict[str, Trace | Law]:
 
 def _comparison_row(
     result: Trace | Law, posterior: Reference | None, warm_up: int | None
-) -> dict[str, Any]:
+) -> dict[str, float]:
     """Return the row of ``compare`` for one result, by column."""
     if isinstance(result, Law):
-        row: dict[str, Any] = {"iterations": int(result.iterations[-1]), "chains": 0}
+        row: dict[str, float] = {"iterations": int(result.iterations[-1]), "chains": 0}
     else:
         end = int(result.draw[-1])
         row = {
@@ -350,13 +350,13 @@ def _last_mean(trace: Trace, name: str) -> float:
     return float(values.take(-1, axis=dimensions.index("draw")).mean())
 
 
-def _check_result(result: Any) -> None:
+def _check_result(result: object) -> None:
     """Raise a ConcordError for an object that is neither a trace nor a law."""
     if not isinstance(result, (Trace, Law)):
         raise ConcordError(f"{short(result)} is no result; give a trace or a law")
 
 
-def _read_posterior(result: Any, posterior: Any) -> Reference:
+def _read_posterior(result: Trace | Law, posterior: Posterior | None) -> Reference:
     """Return the posterior with which a result is compared. A ConcordError if it does not fit.
 
     posterior: a problem, a posterior, or draws of it.
@@ -383,7 +383,7 @@ def _read_posterior(result: Any, posterior: Any) -> Reference:
 
 
 def _distance_of_law(
-    law: Law, distance: Any, posterior: Reference, warm_up: int | None
+    law: Law, distance: Callable[..., np.ndarray], posterior: Reference, warm_up: int | None
 ) -> xarray.Dataset:
     """Return a distance of an exact law from the posterior, by agent (and draw).
 
@@ -404,7 +404,7 @@ def _distance_of_law(
     return _dataset(law, names, [distance(mean, cov, posterior)])
 
 
-def squared_bias(values: np.ndarray, means: Any, variances: Any) -> list[np.ndarray]:
+def squared_bias(values: np.ndarray, means: np.ndarray, variances: np.ndarray) -> list[np.ndarray]:
     """Return the squared bias of chains' means, and the lower and upper end of its 95 % interval.
 
     values: f = (x, x^2) of each chain, (chains, ..., 2 dim). means, variances: of f under the

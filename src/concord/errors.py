@@ -2,7 +2,8 @@
 
 import difflib
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 LISTED = 20  # options that a message names
 COMPARED = 100  # characters of a word that are compared with options; comparing is slow
@@ -49,6 +50,22 @@ def nearest(word: object, options: Iterable[str]) -> str:
         return "there are none to choose from"
     more = f", ... ({len(names)} in all)" if len(names) > LISTED else ""
     return "choose one of " + ", ".join(names[:LISTED]) + more
+
+
+def require_known(what: str, name: object, names: Iterable[str], where: str) -> None:
+    """Refuse a name that is none of ``names``, at a place; ``what``: such as "experiment"."""
+    names = list(names)
+    if name not in names:
+        raise ConcordError(f"{where}: there is no {what} {short(name)}; {nearest(name, names)}")
+
+
+@contextmanager
+def prefix_errors(where: str) -> Iterator[None]:
+    """Put a place in front of the sentence of a ConcordError."""
+    try:
+        yield
+    except ConcordError as error:
+        raise ConcordError(f"{where}: {error}") from None
 
 
 def short(value: object) -> str:

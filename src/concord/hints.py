@@ -9,7 +9,7 @@ SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 RULES = (*SIGNS, "min_length", "title")  # of a type, as ``msgspec.Meta`` has them
 
 
-def members(hint: Any) -> list[tuple[Any, dict[str, Any]]]:
+def members(hint: object) -> list[tuple[Any, dict[str, Any]]]:
     """Return a type, or the types of a union, each with its bounds and description."""
     rules: dict[str, Any] = {}
     if get_origin(hint) is Annotated:
@@ -24,23 +24,23 @@ def members(hint: Any) -> list[tuple[Any, dict[str, Any]]]:
     return [(hint, rules)]
 
 
-def tagged_kinds(union: Any) -> dict[str, Any]:
+def tagged_kinds(union: object) -> dict[str, type[msgspec.Struct]]:
     """Return the classes of a union of ``Kind``s, by kind."""
     configs = {one: one.__struct_config__ for one in classes_of_options(union)}
-    return {config.tag: one for one, config in configs.items() if config.tag_field == "kind"}
+    return {str(config.tag): one for one, config in configs.items() if config.tag_field == "kind"}
 
 
-def classes_of_options(hint: Any) -> list[Any]:
+def classes_of_options(hint: object) -> list[type[msgspec.Struct]]:
     """Return the classes of ``Options`` that a type, or a union of types, has as its members."""
     types_of_hint = [one for one, _ in members(hint) if isinstance(one, type)]
     return [one for one in types_of_hint if issubclass(one, msgspec.Struct)]
 
 
-def choices(hint: Any) -> tuple[Any, ...]:
+def choices(hint: object) -> tuple[object, ...]:
     """Return the values that a ``Literal`` type lists; none for other types."""
     return tuple(v for o, _ in members(hint) if get_origin(o) is Literal for v in get_args(o))
 
 
-def meaning_of(hint: Any) -> str:
+def meaning_of(hint: object) -> str:
     """Return the text that says what an option of a type means. "" if it has none."""
     return str(members(hint)[0][1].get("description", ""))

@@ -12,6 +12,7 @@ import pkgutil
 import re
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -38,6 +39,18 @@ ROOMS = {  # packages above the library add theirs
     "initial": Room("initial law", ("concord.sampling.initial",), "Params draw moments"),
     "compressions": Room("compression", ("concord.networks.compressions",), "Params compress bits"),
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declaration:
+    """What the module of a kind says of it beside its functions.
+
+    name: for readers, such as "Erdős-Rényi"; they see its key otherwise.
+    """
+
+    name: str = ""
+
+
 NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 SHARED = ("style",)  # modules of a room that are no kinds
 
@@ -93,7 +106,7 @@ def _entry_points(room: str) -> dict[str, Source]:
     return sources
 
 
-def _find_source(room: str, name: Any) -> Source | None:
+def _find_source(room: str, name: object) -> Source | None:
     """Return the source of a kind; None if there is no such kind."""
     if not isinstance(name, str):
         return None
@@ -112,12 +125,12 @@ def names(room: str) -> tuple[str, ...]:
     return tuple(sorted({*_modules(room), *_entry_points(room), *of_studies}))
 
 
-def exists(room: str, name: Any) -> bool:
+def exists(room: str, name: object) -> bool:
     """Return whether a room, such as "samplers", has a kind of this name."""
     return _find_source(room, name) is not None
 
 
-def find(room: str, name: Any, where: str = "") -> Any:
+def find(room: str, name: object, where: str = "") -> Any:
     """Return the module of a kind, or a sampler's class; ``where`` is its place for messages."""
     source = _find_source(room, name)
     if source is None:
@@ -150,14 +163,20 @@ def object_of(room: str, module: ModuleType) -> Any:
     return samplers[0]
 
 
-def options_of(kind: Any) -> Any:
+def options_of(kind: object) -> Any:
     """Return the class of a kind's options: its ``Params``, or a sampler's class itself."""
     return getattr(kind, "Params", kind)
 
 
-def display_name(kind: Any) -> str:
+def declaration_of(module: object) -> Declaration:
+    """Return the declaration in the module of a kind; one that says nothing if there is none."""
+    stated = (value for value in vars(module).values() if isinstance(value, Declaration))
+    return next(stated, Declaration())
+
+
+def display_name(kind: object) -> str:
     """Return a kind's name for readers, such as "DE-SGLD". "" if it declares none."""
-    return str(getattr(kind, "name" if isinstance(kind, type) else "NAME", ""))
+    return str(getattr(kind, "name", "")) if isinstance(kind, type) else declaration_of(kind).name
 
 
 def is_loaded(room: str, name: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -22,14 +21,14 @@ from concord.sampling.trace import Trace
 def law(
     sampler: str | Algorithm | type[Algorithm],
     problem: Problem,
-    network: Any = None,
+    network: object = None,
     *,
     iterations: int,
-    initial: Mapping[str, Any] | None = None,
-    record: Mapping[str, Any] | None = None,
+    initial: Mapping[str, object] | None = None,
+    record: Mapping[str, object] | None = None,
     approximate: bool = False,
     memory: float | None = None,
-    **options: Any,
+    **options: object,
 ) -> exact.Law:
     r"""Return the exact mean and covariance of each agent's position over time, without chains.
 

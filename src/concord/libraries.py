@@ -1,12 +1,12 @@
 """Libraries that take long to import, and that not every job needs at its start."""
 
 from importlib import import_module
-from typing import Any
+from types import ModuleType
 
 from concord.errors import ConcordError
 
 
-def optional(module: str, package: str, what: str) -> Any:
+def optional(module: str, package: str, what: str) -> ModuleType:
     """Import a module of a package that the library works without, and return it.
 
     what: what needs the package, for the ConcordError where it is missing.
@@ -21,15 +21,8 @@ def optional(module: str, package: str, what: str) -> Any:
         ) from None
 
 
-def special() -> Any:
+def special() -> ModuleType:
     """Return SciPy's special functions."""
     import scipy.special  # as said above
 
     return scipy.special
-
-
-def sparse() -> Any:
-    """Return SciPy's sparse arrays."""
-    import scipy.sparse  # as said above
-
-    return scipy.sparse

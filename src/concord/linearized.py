@@ -25,8 +25,10 @@ from concord.laws.paths import Path
 from concord.laws.read_off import NoLaw
 from concord.minibatches import batches_of
 from concord.networks.network import Network
+from concord.problem import Problem
 from concord.problems.gaussian_fit import Fit, fit, gradient_field, linearize
 from concord.problems.quadratic_problem import QuadraticProblem
+from concord.sampler import Algorithm
 
 POINTS = 64  # of an agent's law, over which gradients are averaged
 DIVERGED = 1e4  # standard deviations of the fit
@@ -44,8 +46,8 @@ class LinearizedPath(Path):
 
     def __init__(
         self,
-        samplers: Sequence[Any],
-        problem: Any,
+        samplers: Sequence[Algorithm],
+        problem: Problem,
         network: Network,
         positions: Moments | None,
         normal_fit: Fit,
@@ -68,11 +70,7 @@ class LinearizedPath(Path):
         self._parts: list[tuple[list[Update], Path, Moments]] = []
 
     def _advance(
-        self,
-        moments: Moments,
-        first: int,
-        end: int,
-        done: Callable[[int], object] = lambda n: None,
+        self, moments: Moments, first: int, end: int, done: Callable[[int], object] = lambda n: None
     ) -> Moments:
         """Return the moments at iteration ``end``, linearizing further parts where needed."""
         while not self._begins or _next_linearization(self._begins[-1]) <= end:
@@ -146,13 +144,13 @@ class LinearizedPath(Path):
         problems = map(QuadraticProblem, gram, np.nan_to_num(shift))
         return [self._update(*pair) for pair in zip(self._samplers, problems, strict=True)]
 
-    def _update(self, sampler: Any, problem: QuadraticProblem) -> Update:
+    def _update(self, sampler: Algorithm, problem: QuadraticProblem) -> Update:
         """Return a sampler's affine update on a problem, with the errors of mini-batches if any."""
         update = update_of(sampler, problem, self._network)
         return update if self._errors is None else add_gradient_errors(update, self._errors)
 
 
-def refuse_local_steps(samplers: Sequence[Any]) -> None:
+def refuse_local_steps(samplers: Sequence[Algorithm]) -> None:
     """Raise ``NoLaw`` for samplers whose agents make several steps between two vectors."""
     if any(getattr(sampler, "period", 1) > 1 for sampler in samplers):
         raise NoLaw(

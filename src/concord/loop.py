@@ -11,26 +11,28 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.networks.network import Network
-from concord.problem import CountedProblem
-from concord.sampler import check_state
+from concord.problem import CountedProblem, Problem
+from concord.sampler import Algorithm, ChainState, State, check_state
 
-Callback = Callable[[int, Any], object]
+Callback = Callable[[int, ChainState], object]
 # Takes (state, k, most, problem, network, rng); returns the state after some steps from iteration k
 # on, at most so many, and their number, which may be zero.
-MultiStep = Callable[..., tuple[Any, int]]
+MultiStep = Callable[
+    [State, int, int, CountedProblem, Network, np.random.Generator], tuple[State, int]
+]
 
 
 def run(
-    sampler: Any,
-    problem: Any,
+    sampler: Algorithm[State],
+    problem: Problem | CountedProblem,
     network: Network,
     x0: np.ndarray,
     steps: int,
     rng: np.random.Generator,
     callbacks: Sequence[Callback] = (),
     due: Callable[[], int] | None = None,
-    multi_step: MultiStep | None = None,
-) -> Any:
+    multi_step: MultiStep[State] | None = None,
+) -> State:
     """Run a sampler from x0, (chains, agents, dim), for ``steps`` iterations; return its state.
 
     network: as ``Network.start`` returns it.
@@ -39,7 +41,7 @@ def run(
     that returns the next iteration at which callbacks must be called then. None: single steps.
     """
     counted = problem if isinstance(problem, CountedProblem) else CountedProblem(problem, len(x0))
-    state = call_watched(sampler, "init", {"x0": x0}, x0, counted, network, rng)
+    state: State = call_watched(sampler, "init", {"x0": x0}, x0, counted, network, rng)
     check_state(state, sampler, x0.shape)
     counted.take()  # starts are not charged
     for callback in callbacks:
@@ -67,7 +69,7 @@ def run(
 
 
 def call_watched(
-    sampler: Any, method: str, arrays: Mapping[str, np.ndarray], *arguments: Any
+    sampler: Algorithm, method: str, arrays: Mapping[str, np.ndarray], *arguments: object
 ) -> Any:
     """Call a sampler's init or step; refuse it if it changes arguments or global generators.
 
@@ -97,7 +99,7 @@ def pickle_global_generators() -> bytes:
     return pickle.dumps((np.random.get_state(legacy=False), random.getstate()))  # noqa: NPY002
 
 
-def keep_asleep(network: Network, before: Any, after: Any) -> Any:
+def keep_asleep(network: Network, before: State, after: State) -> State:
     """Undo a step for agents that sleep: return its state with their entries as before.
 
     before, after: states before and after the step. Arrays whose first axes are (chains, agents)
@@ -112,4 +114,5 @@ def keep_asleep(network: Network, before: Any, after: Any) -> Any:
         else new
         for old, new in zip(before, after, strict=True)
     ]
-    return type(after)(*parts)
+    kind: Any = type(after)
+    return kind(*parts)

@@ -6,7 +6,9 @@ prior's is exact, so that the estimate is unbiased (gurbuzbalaban2021, eq. 3.2).
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
+
+import numpy as np
 
 from concord.errors import ConcordError
 from concord.options import Count, Options
@@ -51,7 +53,7 @@ class Batches(Options, kw_only=True):
                 f"remove {key}"
             )
 
-    def check_points(self, counts: Any) -> None:
+    def check_points(self, counts: np.ndarray) -> None:
         """Refuse mini-batches of more points than any agent has.
 
         counts: number of points of each agent, (agents,). Where one has enough, an agent of fewer
@@ -65,6 +67,6 @@ class Batches(Options, kw_only=True):
             )
 
 
-def batches_of(sampler: Any) -> Batches | None:
+def batches_of(sampler: object) -> Batches | None:
     """Return a sampler's options of mini-batches. None where it takes full gradients."""
     return sampler if isinstance(sampler, Batches) and sampler.batch_size is not None else None

@@ -16,7 +16,7 @@ NAMES = {
 }
 
 
-def describe_type(hint: Any) -> str:
+def describe_type(hint: object) -> str:
     """Return what a type takes in words, such as "integer >= 1 or none"."""
     words = []
     for option, rules in members(hint):
@@ -46,7 +46,7 @@ def describe_type(hint: Any) -> str:
     return " or ".join(dict.fromkeys(words))
 
 
-def describe_mistake(error: msgspec.ValidationError, hint: Any, value: Any, where: str) -> str:
+def describe_mistake(error: msgspec.ValidationError, hint: object, value: Any, where: str) -> str:
     """Return msgspec's error as a sentence: the place, what does not fit, and the remedy.
 
     hint, value: the type, and the plain value that does not convert to it. where: its place.
@@ -75,7 +75,7 @@ def describe_mistake(error: msgspec.ValidationError, hint: Any, value: Any, wher
     return f"{at}{short(value)} does not fit; give {wish}"
 
 
-def _follow(path: str, hint: Any, value: Any, where: str) -> tuple[Any, Any, str]:
+def _follow(path: str, hint: object, value: Any, where: str) -> tuple[Any, Any, str]:
     """Return the type, the value and the place of a part of a value.
 
     path: of the part, as msgspec writes it: ``$.a[0]``, or ``$[...]`` for a key it does not name.
@@ -109,7 +109,7 @@ def describe_number(value: Any, where: str) -> str:
     return describe_number(entry, place_of_key(where, key) if keyed else f"{where}[{key}]")
 
 
-def _fits(hint: Any, value: Any) -> bool:
+def _fits(hint: object, value: object) -> bool:
     """Return whether a plain value converts to a type."""
     try:
         msgspec.convert(value, hint, dec_hook=parse_self)
@@ -118,7 +118,7 @@ def _fits(hint: Any, value: Any) -> bool:
     return True
 
 
-def _types_of_keys(hint: Any, value: Any) -> dict[str, Any]:
+def _types_of_keys(hint: object, value: Any) -> dict[str, Any]:
     """Return the types of the keys that a mapping of options may have, by key."""
     kinds = tagged_kinds(hint)
     types: dict[str, Any] = {"kind": Literal[tuple(kinds)]} if kinds else {}
@@ -128,6 +128,6 @@ def _types_of_keys(hint: Any, value: Any) -> dict[str, Any]:
     return types
 
 
-def _parts(hint: Any, origin: type) -> tuple[Any, ...]:
+def _parts(hint: object, origin: type) -> tuple[Any, ...]:
     """Return the types of a tuple's entries, or of a dict's keys and values. () if it has none."""
     return next((get_args(one) for one, _ in members(hint) if get_origin(one) is origin), ())

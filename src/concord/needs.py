@@ -48,7 +48,7 @@ class Needs(NamedTuple):
     problem: tuple[str, ...] = ()
 
 
-def check_needs(sampler: Any, problem: Any, network: Network) -> None:
+def check_needs(sampler: Any, problem: object, network: Network) -> None:
     """Refuse a network or a problem that lacks what the sampler needs, with a ConcordError.
 
     problem: None where it is not built yet.
@@ -82,7 +82,7 @@ def check_needs(sampler: Any, problem: Any, network: Network) -> None:
         require(problem, method, "choose another problem, or another sampler")
 
 
-def require(problem: Any, method: str, remedy: str) -> None:
+def require(problem: object, method: str, remedy: str) -> None:
     """Raise a ConcordError with a remedy if a problem, unless it is None, lacks a method.
 
     method: the name of the method or attribute, such as ``minimize``.

@@ -24,6 +24,7 @@ from typing import (
     Self,
     TypeVar,
     dataclass_transform,
+    overload,
 )
 
 import msgspec
@@ -59,7 +60,7 @@ class _CheckedMeta(msgspec.StructMeta):
 
     if not TYPE_CHECKING:
 
-        def __call__(cls, *values: Any, **options: Any) -> Any:
+        def __call__(cls, *values: Any, **options: object) -> Any:
             """Build the class from values by position and name, checked like values in a file."""
             arguments = dict(zip(cls.__match_args__, values, strict=False)) | options
             if len(arguments) < len(values) + len(options):
@@ -77,7 +78,11 @@ class Kind(
     """The options of one of several kinds, chosen by the key ``kind`` (the class's name)."""
 
 
-def build(kind: Any, value: Any, where: str = "") -> Any:
+@overload
+def build(kind: type[T], value: object, where: str = "") -> T: ...
+@overload
+def build(kind: object, value: object, where: str = "") -> Any: ...
+def build(kind: Any, value: object, where: str = "") -> Any:
     """Return the object of type ``kind`` that a plain value stands for, strictly checked.
 
     kind: a class of ``Options``, a union of ``Kind``s, or any other type that msgspec knows. A
@@ -121,18 +126,18 @@ class Chosen:
     room: ClassVar[str]
     __slots__ = ("kind", "module", "params")
 
-    def __init__(self, kind: str, **options: Any) -> None:
+    def __init__(self, kind: str, **options: object) -> None:
         """Choose a plug-in of the class's group, with options given by name."""
         self._choose(kind, options, "")
 
-    def _choose(self, kind: Any, options: dict[str, Any], where: str) -> None:
+    def _choose(self, kind: str, options: dict[str, object], where: str) -> None:
         """Set module, kind and typed options; ``where`` is the place for messages."""
         self.module = find(self.room, kind, where or ROOMS[self.room].noun)
         self.kind: str = kind
         self.params = build(options_of(self.module), options, where)
 
     @classmethod
-    def parse(cls, value: Any, where: str) -> Self:
+    def parse(cls, value: object, where: str) -> Self:
         """Return the kind and options that a file's mapping chooses.
 
         A ConcordError if the kind or an option is unknown, missing or out of bounds.
@@ -146,7 +151,7 @@ class Chosen:
         choice._choose(value["kind"], {k: v for k, v in value.items() if k != "kind"}, where)
         return choice
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, object]:
         """Return the mapping that ``parse`` reads, every option written out."""
         return {"kind": self.kind, **plain(self.params)}
 

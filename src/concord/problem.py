@@ -15,6 +15,10 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+Agents = np.ndarray | slice  # numbers of agents, or all of them
+ALL = slice(None)
+Cost = np.ndarray | int  # in gradients, of each agent or of all alike
+
 
 @runtime_checkable
 class Problem(Protocol):
@@ -101,25 +105,24 @@ class CountedProblem:
     agents).
     """
 
+    problem: Any = None  # of a copy that is not filled yet
+
     def __init__(self, problem: Any, chains: int) -> None:
-        self.problem: Any = problem
-        self.gradients: Any = 0
-        self.total: Any = np.zeros(problem.agents, dtype=np.int64)
+        self.problem = problem
+        self.gradients: Cost = 0
+        self.total: np.ndarray = np.zeros(problem.agents, dtype=np.int64)
         self._chain = np.arange(chains)[:, None]
         # Of the class: mini-batches hand on what their problem has, but not its full gradients.
         self._chooses = hasattr(type(problem), "gradient_of")
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the problem whose gradients are counted."""
-        if name == "problem":  # of a copy that has none yet
-            raise AttributeError(name)
         return getattr(self.problem, name)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return grad f_i(x_i), (chains, agents, dim), and count one gradient of each agent."""
         self.pay(1)
-        gradient: np.ndarray = self.problem.gradient(x)
-        return gradient
+        return self.problem.gradient(x)
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Return the gradients of chosen agents, (chains, few, dim), and count one of each.
@@ -131,12 +134,10 @@ class CountedProblem:
         counted[agents if agents.ndim == 1 else (self._chain, agents)] = 1
         self.pay(counted)
         if self._chooses:
-            chosen: np.ndarray = self.problem.gradient_of(agents, x)
-            return chosen
+            return self.problem.gradient_of(agents, x)
         everyone = np.zeros((len(x), self.problem.agents, self.problem.dim))
         everyone[self._chain, agents] = x
-        gradient: np.ndarray = self.problem.gradient(everyone)[self._chain, agents]
-        return gradient
+        return self.problem.gradient(everyone)[self._chain, agents]
 
     def full_gradient(self, x: np.ndarray, chains: np.ndarray | None = None) -> np.ndarray:
         """Return gradients over all points, and count their cost; mini-batches are left out.
@@ -147,8 +148,7 @@ class CountedProblem:
         cost = getattr(self.problem, "full_cost", 1)
         self.pay(cost if chains is None else chains[:, None] * cost)
         full = getattr(self.problem, "full_gradient", self.problem.gradient)
-        gradient: np.ndarray = full(x)
-        return gradient
+        return full(x)
 
     def difference(self, x: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """Return grad f_i(x_i) - grad f_i(reference_i), and count two gradients of each agent.
@@ -156,8 +156,7 @@ class CountedProblem:
         x, reference: (chains, agents, dim). Both gradients are of the same mini-batch.
         """
         self.pay(2)
-        apart: np.ndarray = self.problem.difference(x, reference)
-        return apart
+        return self.problem.difference(x, reference)
 
     def reduced_gradient(
         self, x: np.ndarray, reference: np.ndarray, control: np.ndarray
@@ -172,12 +171,8 @@ class CountedProblem:
         return estimate + control if control.size else estimate
 
     def minimize(
-        self,
-        linear: np.ndarray,
-        curvature: np.ndarray,
-        start: np.ndarray,
-        agents: Any = slice(None),
-    ) -> tuple[np.ndarray, Any]:
+        self, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray, agents: Agents = ALL
+    ) -> tuple[np.ndarray, Cost]:
         r"""Return the x_i that solve :math:`\nabla f_i(x_i) + c_i x_i = b_i`, and count their cost.
 
         linear: b, (chains, few, dim). curvature: c of all agents, (agents,). start: a guess of the
@@ -197,22 +192,21 @@ class CountedProblem:
         x, v: positions and vectors, both (chains, agents, dim), as are the products.
         """
         self.pay(2)
-        product: np.ndarray = self.problem.hessian_product(x, v)
-        return product
+        return self.problem.hessian_product(x, v)
 
-    def pay(self, gradients: Any) -> None:
+    def pay(self, gradients: Cost) -> None:
         """Add a number of gradients to the count of each agent, as the price of other work.
 
         An exact draw from a law is such work. gradients: a number, or (chains, agents).
         """
         self.gradients = self.gradients + gradients
 
-    def take(self) -> Any:
+    def take(self) -> Cost:
         """Return the gradients counted in this iteration, and set the count to zero."""
         counted, self.gradients = self.gradients, 0
         return counted
 
-    def close_count(self, awake: np.ndarray | None) -> Any:
+    def close_count(self, awake: np.ndarray | None) -> Cost:
         """Add the numbers of gradients of this iteration to ``total``, and return those numbers.
 
         awake: which agents are charged, a mask (chains, agents); None: all. The count starts again

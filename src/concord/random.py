@@ -5,7 +5,7 @@ They are drawn by a generator, or enumerated where an exact law is read off a sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -18,7 +18,7 @@ from concord.networks.graph import Graph
 NORMALS_PER_DRAW = 1 << 17
 
 
-def is_enumerating(rng: Any) -> bool:
+def is_enumerating(rng: object) -> bool:
     """Return whether ``rng`` is no generator, but goes through all outcomes of random choices.
 
     Exact laws are computed by one that does (``laws.read_off``).
@@ -26,30 +26,21 @@ def is_enumerating(rng: Any) -> bool:
     return hasattr(rng, "choose")
 
 
-def draw_choice(
-    rng: Any,
-    probability: Sequence[float] | np.ndarray,
-    chains: int,
-    draw: Callable[[], np.ndarray] | None = None,
-) -> np.ndarray:
+def draw_choice(rng: Any, probability: Sequence[float] | np.ndarray, chains: int) -> np.ndarray:
     """Draw one of several outcomes for each chain; return their numbers, (chains,).
 
     A sampler that makes its random choices by this function has an exact law if its step is affine
     given the choices.
 
-    probability: probabilities of outcomes 0, 1, .... draw: function that draws the outcomes in
-    another way; None: by one uniform number of each chain.
+    probability: probabilities of outcomes 0, 1, .... Each chain takes one uniform number.
     """
     if is_enumerating(rng):
-        chosen: np.ndarray = rng.choose(np.asarray(probability, dtype=float), chains)
-        return chosen
-    if draw is not None:
-        return draw()
+        return rng.choose(np.asarray(probability, dtype=float), chains)
     numbers: np.ndarray = rng.random(chains)
     return (numbers[:, None] >= np.cumsum(probability)[:-1]).sum(axis=1)
 
 
-def draw_bool(rng: Any, probability: float, chains: int) -> np.ndarray:
+def draw_bool(rng: np.random.Generator, probability: float, chains: int) -> np.ndarray:
     """Draw whether an event of a given probability happens in each chain, (chains,).
 
     Nothing is drawn for a sure event.
@@ -78,8 +69,8 @@ def draw_pairs(graph: Graph, shape: tuple[int, int], rng: np.random.Generator) -
     if is_enumerating(rng):  # the law of a pair is that of the same two the other way round
         chance = (1 / graph.degrees)[graph.edges].sum(axis=1) / graph.agents
         return graph.edges[draw_choice(rng, chance, shape[1])][None]
-    ways = graph.draw_ways(shape, rng)
-    return np.stack([graph.receivers[ways], graph.senders[ways]], axis=-1)
+    arcs = graph.draw_arcs(shape, rng)
+    return np.stack([graph.receivers[arcs], graph.senders[arcs]], axis=-1)
 
 
 @lru_cache(maxsize=32)
@@ -90,7 +81,7 @@ def activity(graph: Graph) -> np.ndarray:
     return (1 + shares) / graph.agents
 
 
-def draw_ticks(state: Any, k: int, graph: Graph, rng: Any) -> tuple[Any, int]:
+def draw_ticks(state: Any, k: int, graph: Graph, rng: np.random.Generator) -> tuple[Any, int]:
     """Return a state with the pairs and noise of tick k, and their index in its arrays.
 
     state: has fields x, (chains, agents, dim), and pairs, (ticks, chains, 2), and normals, (ticks,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from msgspec import Meta
@@ -14,7 +14,7 @@ from concord.networks.graph import check_agents
 from concord.networks.network import Network
 from concord.options import Count, Index, Options, Some
 from concord.problem import CountedProblem
-from concord.sampler import WithReadOut
+from concord.sampler import ChainState, WithReadOut
 from concord.sampling.trace import Trace
 from concord.values import FINITE_RANGE
 
@@ -84,7 +84,7 @@ class Recorder:
     def __init__(
         self,
         record: Record,
-        sampler: Any,
+        sampler: object,
         problem: CountedProblem,
         network: Network,
         shape: tuple[int, int, int],
@@ -93,7 +93,7 @@ class Recorder:
     ) -> None:
         chains, agents, _ = shape
         self._record, self._problem, self._network, self._strict = record, problem, network, strict
-        self._read_out: Callable[[Any], np.ndarray] | None = None
+        self._read_out: Callable[[ChainState], np.ndarray] | None = None
         if isinstance(sampler, WithReadOut):
             self._read_out = sampler.read_out
         self._due = record.iterations(iterations)
@@ -115,7 +115,7 @@ class Recorder:
         self._averages = {name: RunningMoments() for name in record.averages}
         self.diverged_at = np.full(chains, -1, dtype=np.int64)
 
-    def __call__(self, k: int, state: Any) -> None:
+    def __call__(self, k: int, state: ChainState) -> None:
         """Record the state of iteration k if k is due, and note chains that diverge at any k."""
         x = state.x
         # One pass: the squared norm is huge, infinite or NaN as soon as any entry is.
@@ -142,7 +142,7 @@ class Recorder:
         """Return the recorded arrays of one iteration by name, from x (chains, agents, dim)."""
         record, problem, network, agents = self._record, self._problem, self._network, self._agents
         chosen = x if len(agents) == x.shape[1] else x[:, agents]
-        arrays: dict[str, Any] = {}
+        arrays: dict[str, np.ndarray] = {}
         if record.draws:
             arrays["x"] = chosen.copy()
         if record.average:
@@ -155,7 +155,7 @@ class Recorder:
                 arrays[name] = problem.potential(x)[:, agents]
             elif name != "consensus_error":
                 arrays[name] = getattr(problem, name)(chosen)
-        counts = {
+        counts: dict[str, np.ndarray] = {
             "unicasts": network.meter.unicasts,
             "broadcasts": network.meter.broadcasts,
             "gradients": problem.total,
@@ -208,8 +208,8 @@ class RunningMoments:
 
     def __init__(self) -> None:
         self.count = 0
-        self._mean: Any = 0.0
-        self._squares: Any = 0.0
+        self._mean = np.zeros(())
+        self._squares = np.zeros(())
 
     def add(self, values: np.ndarray) -> None:
         """Update the moments with one more array, of the same shape as the others."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -57,7 +57,7 @@ def reference_of(problem: Problem) -> Reference:
     return problem.posterior
 
 
-def read_reference(posterior: Any, dim: int, name: str) -> Reference:
+def read_reference(posterior: object, dim: int, name: str) -> Reference:
     """Return a caller's posterior, draws (draws, dim) or an object with moments, checked.
 
     dim: the dimension that it must have. name: of the argument, for errors.

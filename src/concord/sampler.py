@@ -14,18 +14,46 @@ whole network.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import sqrt
-from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    NamedTuple,
+    Protocol,
+    TypeVar,
+    runtime_checkable,
+)
 
 import numpy as np
 from msgspec.structs import FieldInfo, fields
+from numpy.random import Generator
 
 from concord.errors import ConcordError
 from concord.minibatches import Batches
 from concord.needs import Needs, check_needs
 from concord.networks.network import Network, Order
 from concord.options import Options
+from concord.problem import CountedProblem, Problem
+
+
+class ChainState(Protocol):
+    """A state of chains: a ``NamedTuple`` of arrays, positions x first."""
+
+    @property
+    def x(self) -> np.ndarray:
+        """The positions, (chains, agents, dim)."""
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        """Yield the arrays, x first."""
+
+    def _asdict(self) -> Mapping[str, np.ndarray]:
+        """Return the arrays by name."""
+
+
+State = TypeVar("State", bound=ChainState)
 
 
 class Positions(NamedTuple):
@@ -33,13 +61,15 @@ class Positions(NamedTuple):
 
     x: np.ndarray
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         """Say where the state of a sampler that keeps more is made."""
         raise AttributeError(f"the state has no {name!r}; write an init that returns one with it")
 
 
-class Algorithm(Options):
+class Algorithm(Options, Generic[State]):
     """An algorithm of decentralized sampling with its options, immutable.
+
+    It is generic in its state: ``class DESGHMC(Sampler[State])`` has a step from State to State.
 
     name: what readers call it, such as "DE-SGLD".
     biased: the law that it samples by design, where that is not the posterior.
@@ -55,14 +85,16 @@ class Algorithm(Options):
     units: ClassVar[Mapping[str, int]] = {"step_size": 2}
     draws_ahead: ClassVar[tuple[str, ...]] = ()
 
-    def check(self, problem: Any, network: Network) -> None:
+    def check(self, problem: Problem | None, network: Network) -> None:
         """Refuse a problem or network that lacks what the sampler ``needs``, with a ConcordError.
 
         The problem is None where it is not built yet. A sampler that refuses more extends this.
         """
         check_needs(self, problem, network)
 
-    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: np.random.Generator) -> Any:
+    def init(
+        self, x0: np.ndarray, problem: CountedProblem, network: Network, rng: Generator
+    ) -> Any:
         """Return the state of iteration 0, given positions x0, (chains, agents, dim).
 
         The gradients that it takes are not counted as cost.
@@ -70,8 +102,8 @@ class Algorithm(Options):
         return Positions(x0)
 
     def step(
-        self, state: Any, k: int, problem: Any, network: Network, rng: np.random.Generator
-    ) -> Any:
+        self, state: State, k: int, problem: CountedProblem, network: Network, rng: Generator
+    ) -> State:
         """Return the state of iteration k + 1, given that of iteration k = 0, 1, ...
 
         All chains move together. ``problem.gradient`` and ``network.mix`` count what they cost. Of
@@ -94,7 +126,7 @@ class Algorithm(Options):
         return None
 
 
-class FullGradientSampler(Algorithm):
+class FullGradientSampler(Algorithm[State]):
     """An algorithm of decentralized sampling that takes full gradients alone.
 
     Examples
@@ -109,7 +141,7 @@ class FullGradientSampler(Algorithm):
     """
 
 
-class Sampler(Algorithm, Batches):
+class Sampler(Algorithm[State], Batches):
     """An algorithm of decentralized sampling that may be given mini-batch gradients.
 
     batch_size, batch_order, batch_scale, batch_pool: as of ``concord.minibatches.Batches``.
@@ -129,7 +161,7 @@ class Sampler(Algorithm, Batches):
     """
 
 
-class OrderedSampler(Sampler, kw_only=True):
+class OrderedSampler(Sampler[State], kw_only=True):
     """A sampler whose agents may move one after another (``Network.order``)."""
 
     update_order: Annotated[
@@ -137,13 +169,13 @@ class OrderedSampler(Sampler, kw_only=True):
     ] = "simultaneous"
 
 
-def own_options(kind: Any) -> tuple[FieldInfo, ...]:
+def own_options(kind: type[Algorithm]) -> tuple[FieldInfo, ...]:
     """Return the options of a sampler's class, without those of mini-batches and of the order."""
     shared = OrderedSampler.__struct_fields__ if issubclass(kind, Sampler) else ()
     return tuple(option for option in fields(kind) if option.name not in shared)
 
 
-def check_state(state: Any, sampler: Any, shape: tuple[int, ...], before: Any = None) -> None:
+def check_state(state: Any, sampler: object, shape: tuple[int, ...], before: object = None) -> None:
     """Refuse a sampler's result that is no state whose positions have a given shape.
 
     before: the state that the step was given; None: the state is the init's.
@@ -177,19 +209,19 @@ class WithReadOut(Protocol):
 
 
 def track_average(
-    network: Network, weights: Any, vectors: np.ndarray, rest: np.ndarray, lane: int = 0
+    network: Network, weights: str | float, vectors: np.ndarray, rest: np.ndarray, channel: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     r"""Return each agent's running estimate of the agents' average vector, and its rest.
 
     .. math:: y_i = \sum_j W_{ij} (r_j + g_j), \qquad r_i \leftarrow y_i - g_i
 
     vectors: g, (chains, agents, dim). rest: r of the iteration before, zero at first; its sum over
-    the agents stays zero if W is doubly stochastic. lane: the channel that carries r + g.
+    the agents stays zero if W is doubly stochastic. channel: that which carries r + g.
     """
-    average = network.mix(weights, rest + vectors, lane=lane)
+    average = network.mix(weights, rest + vectors, channel=channel)
     return average, average - vectors
 
 
-def langevin_noise(rng: np.random.Generator, step_size: float, like: np.ndarray) -> np.ndarray:
+def langevin_noise(rng: Generator, step_size: float, like: np.ndarray) -> np.ndarray:
     r"""Return :math:`\sqrt{2 \eta}\, w` with w ~ N(0, I), of the shape and type of an array."""
     return sqrt(2 * step_size) * rng.standard_normal(like.shape, dtype=like.dtype.type)

@@ -1,19 +1,19 @@
 """The largest stable step of an affine sampler, beyond which its law diverges."""
 
-from typing import Any
+from functools import reduce
 
-import numpy as np
 from msgspec import structs
 
 from concord.laws import exact
-from concord.laws.law import compose_cycle, update_of
-from concord.laws.read_off import NoLaw
+from concord.laws.law import compose_cycle, radius_over_losses
+from concord.laws.read_off import NoLaw, StepReader
 from concord.networks.network import Network
 from concord.problem import Problem
 from concord.sampler import Algorithm
 from concord.sampling.schedules import Schedule
 
 PRECISION = 1e-4
+CONSERVED = 1e-4  # by so much rounding may take a radius beyond 1 where something is conserved
 STEPS = ("step_size", "fusion")  # the options of samplers that are steps
 
 
@@ -25,7 +25,7 @@ def constant_steps(sampler: Algorithm, k: int) -> dict[str, Schedule]:
 
 def with_step(sampler: Algorithm, name: str, value: float, k: int) -> Algorithm:
     """Return the sampler with another constant step, its others at their values in iteration k."""
-    changes: dict[str, Any] = {**constant_steps(sampler, k), name: Schedule(value)}
+    changes: dict[str, Schedule] = {**constant_steps(sampler, k), name: Schedule(value)}
     return structs.replace(sampler, **changes)
 
 
@@ -37,18 +37,31 @@ def diverges(
 ) -> bool:
     """Return whether the law of an affine sampler diverges with its steps of iteration k.
 
-    So it is where the spectral radius of the update, without conserved quantities, exceeds 1; of
-    updates that repeat, that of the composition of one cycle. Raises ``NoLaw`` if the sampler is
-    not affine on the problem.
+    So it is where its growth (``growth_of_law``) exceeds 1. Raises ``NoLaw`` if the sampler is not
+    affine on the problem.
     """
-    return exact.spectral_radius(_matrix_of(sampler, problem, network, k)) > 1
+    return growth_of_law(sampler, problem, network, k) > 1
 
 
-def _matrix_of(sampler: Algorithm, problem: Problem, network: Network, k: int) -> np.ndarray:
-    """Return the matrix of a cycle of updates, with the steps of iteration k, as they settle."""
+def growth_of_law(sampler: Algorithm, problem: Problem, network: Network, k: int = 0) -> float:
+    """Return by which factor the law of an affine sampler grows in the end; below 1 it settles.
+
+    It is the spectral radius of the update without conserved quantities, of updates that repeat
+    that of the composition of one cycle; steps stay at their values in iteration k. Where vectors
+    may be lost it is that of second moments over the losses, less what rounding may add where
+    something is conserved. Where steps are chosen at random, and with mini-batches, it is that of
+    the mean: the covariance may need a smaller step. Raises ``NoLaw`` if it is not known.
+    """
     constant = structs.replace(sampler, **constant_steps(sampler, k))
-    update = compose_cycle(update_of(constant, problem, network), k)[0]
-    return exact.restrict(update)[0].matrix
+    if not network.delivers_all:
+        return radius_over_losses(constant, problem, network) - CONSERVED
+    reader = StepReader(constant, problem, network)
+    if not reader.chooses:
+        update = compose_cycle(reader.update(), k)[0]
+        return exact.spectral_radius(exact.restrict(update)[0].matrix)
+    begin, period = reader.cycle or (1, 1)  # the first may differ: references are taken
+    leads = (reader.read_step(n).choices.lead for n in range(begin, begin + period))
+    return exact.spectral_radius(reduce(lambda whole, lead: lead @ whole, leads))
 
 
 def largest_stable_step(
@@ -58,19 +71,18 @@ def largest_stable_step(
     k: int = 0,
     name: str = "step_size",
 ) -> float:
-    """Return the value of a step where the spectral radius of the update reaches 1.
+    """Return the value of a step where the growth of the law (``growth_of_law``) reaches 1.
 
-    Conserved quantities are left out of the update, and the other steps stay at their values in
-    iteration k. nan if they leave no stable value, inf if a million times the sampler's own value
-    is stable yet. With mini-batches it is where the mean settles: the covariance may need a smaller
-    step. Raises ``NoLaw`` if the sampler has no such step, or is not affine on the problem.
+    The other steps stay at their values in iteration k. nan if they leave no stable value, inf if a
+    million times the sampler's own value is stable yet. Raises ``NoLaw`` if the sampler has no such
+    step, or its growth is not known.
     """
     steps = constant_steps(sampler, k)
     if name not in steps:
         raise NoLaw(f"the sampler has no {name}")
 
-    def matrix_for(value: float) -> np.ndarray:
-        """Return the matrix of the update in iteration k with a value of the step."""
-        return _matrix_of(with_step(sampler, name, value, k), problem, network, k)
+    def is_stable(value: float) -> bool:
+        """Return whether the law settles with a value of the step."""
+        return growth_of_law(with_step(sampler, name, value, k), problem, network, k) < 1
 
-    return exact.stable_limit(matrix_for, steps[name].initial, PRECISION)
+    return exact.find_largest(is_stable, steps[name].initial, PRECISION)

@@ -2,7 +2,6 @@
 
 import hashlib
 import secrets
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,7 @@ SEED = _Default(1)
 Rng = int | np.random.Generator | None
 
 
-def seed_of(seed: Any, rng: Any = None) -> int:
+def seed_of(seed: object, rng: object = None) -> int:
     """Return a caller's seed; for None a fresh one from the operating system.
 
     rng: in its place a seed, or a generator, which draws one; None: not given.

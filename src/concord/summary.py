@@ -1,7 +1,6 @@
 """Summaries: what ``print`` and notebooks show of objects that hold large arrays."""
 
 from html import escape
-from typing import Any
 
 import numpy as np
 
@@ -9,7 +8,7 @@ import numpy as np
 class Summarized:
     """An object whose representation shows a short summary and no arrays."""
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """Return the values that the representation shows, by name; None is left out."""
         return {}
 
@@ -38,7 +37,7 @@ class WithMoments(Summarized):
         """Return the law's mean (dim,) and covariance (dim, dim)."""
         raise NotImplementedError
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """Return dimension, mean and standard deviation."""
         mean, cov = self.moments()
         more = ", ..." if len(mean) > 5 else ""

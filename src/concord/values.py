@@ -15,7 +15,7 @@ TINIEST, HUGEST = 1e-100, 1e100  # squares and cubes of these are numbers still
 FINITE_RANGE = 1e8
 
 
-def without_numpy(value: Any, where: str) -> Any:
+def without_numpy(value: object, where: str) -> object:
     """Return a value with numpy's numbers and arrays replaced by Python's."""
     if isinstance(value, (np.generic, np.ndarray)):
         check_masks(value, where)
@@ -27,7 +27,7 @@ def without_numpy(value: Any, where: str) -> Any:
     return value
 
 
-def check_masks(values: Any, where: str) -> None:
+def check_masks(values: object, where: str) -> None:
     """Refuse an array, or a list of arrays, with masked entries, whose masks numpy would drop."""
     for part in values if isinstance(values, (list, tuple)) else [values]:
         if np.ma.is_masked(part):
@@ -37,7 +37,7 @@ def check_masks(values: Any, where: str) -> None:
             )
 
 
-def parse_self(cls: Any, value: Any) -> Any:
+def parse_self(cls: Any, value: object) -> Any:
     """Return the object of a class with ``parse(value, where)`` that a value stands for.
 
     A ValueError if it does not fit, whose text has "$" for the value's place.
@@ -50,13 +50,13 @@ def parse_self(cls: Any, value: Any) -> Any:
         raise ValueError(str(error)) from None  # msgspec's way to say that it does not fit
 
 
-def place_of_key(where: str, key: Any) -> str:
+def place_of_key(where: str, key: object) -> str:
     """Return the place of a key below a place, as messages name it."""
     name = key if str(key).isprintable() and len(str(key)) <= 60 else short(key)
     return f"{where}.{name}" if where else f"{name}"
 
 
-def is_computable(value: Any) -> bool:
+def is_computable(value: object) -> bool:
     """Return whether each number in plain data is 0, or from 1e-100 to 1e100 in size.
 
     Integers must be below 2^63.
@@ -75,7 +75,7 @@ def is_computable(value: Any) -> bool:
     return True
 
 
-def read_numbers(values: Any, name: str) -> np.ndarray:
+def read_numbers(values: object, name: str) -> np.ndarray:
     """Convert a caller's values to an array of finite floats whose squares are finite, too.
 
     name: of the values, for errors.

@@ -4,6 +4,9 @@ A *task* is a problem on a network, an *entry* a sampler with the way its option
 of both is a run with the key ``arena``. ``cells`` scores a cell: by the exact law where the sampler
 states one (``laws``), by chains otherwise (``chains``). ``prices`` says what an iteration costs and
 ``tuning`` which settings are tried.
+
+``recommendation`` answers a ``question``: ``screen`` and ``refine`` try settings on ``lattices``,
+``predict`` scores them by laws, ``trials`` by chains, and ``describe`` says what was found.
 """
 
 from importlib import import_module

@@ -12,7 +12,8 @@ not. ``curve.<price>``: b² where so much is paid (``spent.<price>``).
 ``end_by_<price>``: 1 where the choice is the last that was tried, and a better one may lie beyond.
 ``sigma_by_<price>``: the noise of an arena whose ``epsilon`` is stated.
 ``status.<price>``: 1 solved some target, 0 none, -1 diverged, on each data set.
-``chosen.<option>_by_<price>``, ``stable.<option>``: the choice, and the largest stable value;
+``chosen.<option>_by_<price>``, ``stable.<option>``: the choice, and the largest stable value on the
+graph alone, whatever happens on the network;
 ``steps_by_<price>``: over what factor the tuned option may vary with at most twice the best score.
 ``stationary_b2``: that of the limit, of the first price's choice. ``applicable``: 0 where the
 sampler refuses the task, -1 where it has no exact law and is not run. ``exact``: 1 where scores are
@@ -32,7 +33,6 @@ the place of ``b2_by_<price>``, and no targets are set.
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -99,9 +99,9 @@ def build_task(run: Run, resources: Path) -> Task:
     assert run.arena is not None
 
     def masks() -> np.random.Generator:
-        return streams.generator(run.seed, "network", run.paper, run.problem_name)
+        return streams.generator(run.seed, "network", run.paper, run.problem.name)
 
-    problem_name = run.problem_name
+    problem_name = run.problem.name
     names = [problem_name, *(f"{problem_name}/{number + 1}" for number in range(run.arena.sets))]
     module, document = run.problem.module, run.document
     stated = [run.seed, run.data_digest(), *(document[key] for key in _OF_PROBLEMS)]
@@ -219,7 +219,7 @@ class _Cell:
         except NoLaw:
             if not self._arena.sampled:
                 raise
-        fewer = replace(run, chains=max(run.chains // share, 2))
+        fewer = run.vary(chains=max(run.chains // share, 2))
         return Chains(samplers, named, network, fewer, self._mix, self._task.cache)
 
     def _network(self, sampler: Algorithm, price: Mapping[str, float]) -> Network:
@@ -299,10 +299,7 @@ class _Cell:
         ends = [float(end(alike)[0]) for end in (min, max)] if alike else []
         tuned_value = chosen.values.get(str(tune)) if len(alike) > 1 else None
         about = {
-            "chosen": {
-                k: v if isinstance(v, (int, str, bool)) else float(v)
-                for k, v in chosen.values.items()
-            },
+            "chosen": dict(chosen.values),
             "reason": reason,
             score: least,
             "settings": len(candidates),

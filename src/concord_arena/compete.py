@@ -18,7 +18,7 @@ from concord.options import plain
 from concord.progress import each
 from concord.sampler import own_options
 from concord.summary import Summarized
-from concord_arena import board, cards, cells
+from concord_arena import board, cards, cells, pairs
 from concord_arena.board import choose_tasks, name_task
 from concord_arena.entries import ARENA, state_entry
 from concord_studies import markup, metrics, provenance, results, words
@@ -29,7 +29,6 @@ from concord_studies.guard import Guard
 from concord_studies.runs.keys import Arena
 from concord_studies.runs.run import Run
 from concord_studies.scores import why_no_scores
-from concord_studies.tables import head_to_head
 
 if TYPE_CHECKING:
     from concord_studies.results import Measured
@@ -177,14 +176,14 @@ def _describe(
             )
             rows.append([str(task), *texts])
         yield from _align_columns(rows)
-        scores = head_to_head.scores_of_tasks(every, f"b2_by_{price}")
+        scores = pairs.scores_of_tasks(every, f"b2_by_{price}")
         for one, other in itertools.combinations(shown, 2):
-            logs = head_to_head.log_ratios(scores, one, other)
+            logs = pairs.log_ratios(scores, one, other)
             if not logs:
                 yield f"{shown[one]} and {shown[other]} have no task in common."
                 continue
-            won, tied, lost = head_to_head.count_wins(logs)
-            ratio = head_to_head.describe_ratio(logs, 3)
+            won, tied, lost = pairs.count_wins(logs)
+            ratio = pairs.describe_ratio(logs, 3)
             what = "median over all data sets"
             if len(logs) > 1:
                 what += f", with a 95 % interval over the {len(logs)} tasks"

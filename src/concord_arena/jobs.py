@@ -7,7 +7,7 @@ from pathlib import Path
 from concord.errors import ConcordError
 from concord.progress import each
 from concord_arena import cells
-from concord_studies.experiment import blocks_of_part, read_runs
+from concord_studies.experiment import ArenaExperiment, read_runs
 from concord_studies.io import write_whole
 
 
@@ -18,11 +18,11 @@ def score(path: Path, output: Path, resources: Path, part: int = 1, parts: int =
     A ConcordError if the runs are no cells.
     """
     experiment = read_runs(path)
-    if not experiment.is_arena:
+    if not isinstance(experiment, ArenaExperiment):
         raise ConcordError(f"{path}: its runs are sampled; use `concord sample` or `measure`")
     guard = experiment.guard(path, output, resources)
     cells_by_name = {}
-    for name, _, _ in each(blocks_of_part(experiment, part, parts), "cells"):
+    for name in each(list(experiment.select_part(part, parts)), "cells"):
         run, begun = experiment.runs[name], time.process_time()
         scored = cells.score(run, cells.build_task(run, resources))
         rows = [row._replace(iteration=int(row.iteration)) for row in scored.rows]

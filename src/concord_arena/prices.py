@@ -16,7 +16,7 @@ import numpy as np
 from concord.contracts import dtype_of
 from concord.loop import keep_asleep
 from concord.networks.conditions import Conditions
-from concord.networks.effects import Static, link_tables
+from concord.networks.effects import Static
 from concord.networks.moments import mask_moments
 from concord.networks.network import Network
 from concord.problem import CountedProblem, Problem
@@ -151,7 +151,7 @@ def _always_on(network: Network) -> tuple[Network, np.ndarray | float, np.ndarra
         return network, 1.0, 1.0
     drawn = mask_moments(Network(graph, Conditions(schedule=options.schedule)))
     assert drawn is not None
-    turns = len(link_tables(graph, options.schedule)) or 1
+    turns = len(options.schedule.tables(graph)) or 1
     first = np.mean([drawn(k)[0] for k in range(turns)], axis=0)
     ends = np.bincount(graph.senders, first[graph.agents :], graph.agents)
     always = msgspec.structs.replace(options, awake=1.0, schedule=Static())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -17,36 +16,28 @@ from concord.errors import ConcordError, short
 from concord.laws.read_off import NoLaw
 from concord.memory import BYTES, require_memory
 from concord.networks.construction import network as network_of
-from concord.options import build, plain
-from concord.problem import Problem, Quadratic
+from concord.options import build
+from concord.problem import Problem
 from concord.problems.gaussian_fit import fit
 from concord.progress import each
 from concord.sampling.initial import Law
 from concord.summary import Summarized
-from concord_arena.answer import (
-    CONFIRMED,
-    LARGEST_POWERS,
-    SMALL,
-    UNSOLVED,
-    Candidate,
-    Search,
-    Wish,
-)
+from concord_arena import describe
 from concord_arena.doubts import doubts
 from concord_arena.entries import Entry, scale_entries
-from concord_arena.read_outs import read_out
-from concord_arena.trials import LATE, Trials, nondefault_options
-from concord_studies import metrics, results, words
-from concord_studies.contracts import PRICES
+from concord_arena.lattices import LARGEST_POWERS, Candidate
+from concord_arena.predict import UNSOLVED
+from concord_arena.question import SMALL, Question, Wish
+from concord_arena.refine import CONFIRMED, FINALISTS, confirm_leaders, refine_leaders
+from concord_arena.screen import screen
+from concord_arena.trials import LATE, Trials
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-VERIFIED, CHAINS = 3, 1000
-LEADING = 8  # rows that are searched more finely
+CHAINS = 1000  # that verify a row
 PILOT, DIVERGING = 100, 1  # chains that try a leader whose law is approximate; may diverge
 OF_LEADERS = 150  # matrices of the positions' size that the own laws of a leader hold at least
-ROUNDING = 1e-12  # b2 of what has no bias, in figures
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,12 +73,12 @@ class Answer(Summarized):
     verified: pandas.DataFrame | None
     settings_tried: int
     _rows: list[Candidate]
-    _search: Search
+    _question: Question
 
     @cached_property
     def _sentence(self) -> str:
         with threadpool_limits(1), np.errstate(all="ignore"):
-            return _describe_best(self._search, self._rows)
+            return describe.describe_best(self._question, self._rows)
 
     def summary(self) -> dict[str, Any]:
         """Return the recommendation, the reasons to doubt it, and the number of settings tried."""
@@ -104,7 +95,7 @@ class Answer(Summarized):
 
     def read(self, trace: Any) -> np.ndarray:
         """Return a trace's draws by the recommended read-out, (chains, draws, agents, dim)."""
-        mix = read_out(self._rows[0].read, self.best["network"])[0]
+        mix = self._question.reads[self._rows[0].read][0]
         answers: np.ndarray = trace["x"] if mix is None else mix @ trace["x"]
         return answers
 
@@ -114,46 +105,7 @@ class Answer(Summarized):
         In gray the least of them all, dotted the budget, or the target. Curves are dashed where
         the average is judged; the y axis says where laws are approximate.
         """
-        from concord_studies.figures import curves, metric_pairs  # matplotlib
-
-        wish = self._search.wish
-        price = wish.price or next(iter(wish.budget))
-        runs: dict[str, results.Measured] = {}
-        points = []
-        for row in self._rows:
-            if (name := row.entry.name) in runs or row.how == "chains" or len(runs) == 8:
-                continue
-            ks, b2 = self._search.curve(row, row.iterations)
-            ks, b2 = ks[np.isfinite(b2)], b2[np.isfinite(b2)]
-            spent = ks * row.spent[price] / row.iterations
-            b2 = np.maximum(b2, ROUNDING)
-            points += np.stack([spent, b2], axis=1).tolist()
-            cells = [
-                *metrics.series(ks.tolist(), wish.level, {"b2": b2}, chance=False),
-                *metrics.series(ks.tolist(), "network", {"spent": spent}, chance=False),
-            ]
-            document = {"experiment": "answer", "run": name, "labels": {"entry": name}}
-            runs[name] = results.from_rows(document, cells)
-        if not runs:
-            raise ConcordError("plot: what chains alone have scored has no curve; see answer.table")
-        options = {
-            "metric": "b2", "lines": "entry", "agents": [wish.level], "layers": [],
-            "x": {"counts": "spent", "scale": "log", "label": PRICES[price].axis},
-            "y": {"scale": "log", "label": "predicted $b^2$"},
-            "names": {name: name for name in runs},
-        }  # fmt: skip
-        figure = curves.draw(build(curves.Params, options, "plot"), list(runs.values()))
-        axes = figure.axes[0]
-        if not isinstance(self._search.problem, Quadratic):
-            axes.set_ylabel("predicted $b^2$, approximately")
-        axes.plot(
-            *metric_pairs.find_front(np.array(points)), color="0.5", lw=4, alpha=0.3, zorder=0
-        )
-        if price in wish.budget:
-            axes.axvline(wish.budget[price], color="0.5", lw=0.8, ls=":")
-        if wish.target is not None:
-            axes.axhline(wish.target, color="0.5", lw=0.8, ls=":")
-        return figure
+        return describe.plot(self._question, self._rows)
 
 
 def recommend(
@@ -279,16 +231,16 @@ def recommend(
         posterior_fit = fit(problem, np.asarray(positions[0], dtype=float))
         trust = doubts(problem, posterior_fit, positions, agents)
         masks = partial(streams.generator, master, "network", "recommend")
-        search = Search(problem, agents, positions, posterior_fit, wish, masks)
-        trials = Trials(search, chains, master, start, memory)
+        question = Question(problem, agents, positions, posterior_fit, wish, masks)
+        trials = Trials(question, chains, master, start, memory)
         entries, others = scale_entries(posterior_fit, samplers)
-        rows, lacking = _search_entries(search, entries, trials)
+        rows, lacking = _search_entries(question, entries, trials)
         lacking += others
         if not rows:
             name, why = min(lacking, key=lambda one: not one[1].startswith("budget"))
             raise ConcordError(f"no sampler can be recommended here; {name}: {why}")
-        rows = _confirm_leaders(search, _refine_leaders(search, rows))
-        if not isinstance(problem, Quadratic):
+        rows = confirm_leaders(question, refine_leaders(question, rows))
+        if not question.is_exact:
             rows, lost, diverging = _lead_with_finite_chains(rows, trials._replace(chains=PILOT))
             lacking += diverging
             if lost:
@@ -303,14 +255,14 @@ def recommend(
         arguments = {
             "sampler": best.entry.kind, "problem": problem, "network": agents,
             "iterations": best.iterations, "seed": master, "initial": start,
-            **nondefault_options(best, wish),
+            **best.nondefault_options(wish),
         }  # fmt: skip
-        trust += search.doubt_batch_errors(best)
+        trust += describe.doubt_batch_errors(question, best)
         if best.how == "screened":
             trust.append("what is recommended is screened by smaller systems: its law is too large")
-        verified = trials._replace(chains=CHAINS).verify(rows[:VERIFIED]) if verify else None
-    table = _table(rows, lacking, wish)
-    return Answer(table, arguments, trust, verified, search.settings_tried, rows, search)
+        verified = trials._replace(chains=CHAINS).verify(rows[:FINALISTS]) if verify else None
+    table = describe.tabulate(rows, lacking, wish)
+    return Answer(table, arguments, trust, verified, question.settings_tried, rows, question)
 
 
 def _estimate_memory(problem: Problem, wish: Wish, chains: int) -> float:
@@ -329,7 +281,7 @@ def _estimate_memory(problem: Problem, wish: Wish, chains: int) -> float:
 
 
 def _search_entries(
-    search: Search, entries: Sequence[Entry], trials: Trials
+    question: Question, entries: Sequence[Entry], trials: Trials
 ) -> tuple[list[Candidate], list[tuple[str, str]]]:
     """Search the best settings of all entries; return rows, best first, and reasons of failures.
 
@@ -337,12 +289,12 @@ def _search_entries(
     """
     rows, lacking = [], []
     infinite = "all settings diverge"
-    if not isinstance(search.problem, Quadratic):
+    if not question.is_exact:
         infinite = "no setting has a finite approximate law, though chains may be finite"
     for entry in each(entries, "samplers"):
         candidates, why = [], infinite
         try:
-            candidates = list(search.entry(entry))
+            candidates = list(screen(question, entry))
         except NoLaw as error:
             if trials.chains:
                 candidates = trials.best_of(entry)
@@ -354,35 +306,6 @@ def _search_entries(
         if not candidates:
             lacking.append((entry.name, why))
     return sorted(rows, key=lambda row: row.score), lacking
-
-
-def _refine_leaders(search: Search, rows: list[Candidate]) -> list[Candidate]:
-    """Replace the leading rows, where they are exact, by the best settings near theirs."""
-    refined = [search.refine(row) if row.how == "exact" else row for row in rows[:LEADING]]
-    return sorted([*refined, *rows[LEADING:]], key=lambda row: row.score)
-
-
-def _confirm_leaders(search: Search, rows: list[Candidate]) -> list[Candidate]:
-    """Replace the screened scores of the leading rows by scores of their own laws, best first.
-
-    After some tries only the first row and the runner-up are replaced, so that what is printed is
-    not just screened, unless its law is too large.
-    """
-    with suppress(NoLaw):
-        for tries in range(8 * VERIFIED):
-            leading = range(len(rows))[: VERIFIED if tries < 2 * VERIFIED else 1]
-            places = [*leading, _find_runner_up(rows)]
-            place = next((p for p in places if rows[p].how == "screened"), None)
-            if place is None:
-                break
-            rows[place] = search.confirm(rows[place])
-            rows.sort(key=lambda row: row.score)
-    return rows
-
-
-def _find_runner_up(rows: Sequence[Candidate]) -> int:
-    """Return the place of the best row of another sampler than the first row's; 0 without one."""
-    return next((p for p, row in enumerate(rows) if row.entry.name != rows[0].entry.name), 0)
 
 
 def _lead_with_finite_chains(
@@ -397,7 +320,7 @@ def _lead_with_finite_chains(
     """
     lost: list[int] = []
     for row in rows:
-        trace = trials.run(row, trials.search.problem, [row.iterations])
+        trace = trials.run(row, trials.question.problem, [row.iterations])
         lost.append(int((trace["diverged_at"] >= 0).sum()))
         if lost[-1] <= DIVERGING:
             break
@@ -409,85 +332,3 @@ def _lead_with_finite_chains(
         for row, count in zip(rows, lost, strict=False)
     }
     return left, lost[place], [(n, why) for n, why in reasons.items() if n not in names]
-
-
-def _format_tuned_options(row: Candidate) -> dict[str, Any]:
-    """Return the tuned options of a row, by name, as text with three digits."""
-    values = row.lattice.values(row.j)
-    tuned = {name: values[name] for name in plain(row.sampler) if name in values}
-    return {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in tuned.items()}
-
-
-READ = {"agents": "each agent's own draws", "average": "the network average as the draw"}
-_AFTER = "each agent's draws after {} more rounds of averaging"
-
-
-def _describe_best(search: Search, rows: Sequence[Candidate]) -> str:
-    """Return the recommendation in a sentence.
-
-    rows: the scored settings, best first.
-    """
-    best, wish = rows[0], search.wish
-    price = wish.price or next(iter(wish.budget))
-    alone = wish.level == "worst" and best.read != "average"
-    choice = words.options({"batch_size": wish.batch_size, **_format_tuned_options(best)})
-    whose = "worst agent" if alone else "network average"
-    read = READ.get(str(best.read), _AFTER.format(best.read))
-    bias = f"a squared bias of {best.b2[wish.level]:.2g}"
-    if wish.averages:
-        error, spread = best.b2["error"], f"({whose}, {best.how})"
-        text = (
-            f"averages over the second half of a chain have a squared error of {error:.2g} "
-            f"posterior variances {spread}, as the mean of {_describe_as_draws(error)} has, and "
-            f"the last draw {bias},"
-        )
-    else:
-        text = f"{bias} posterior variances ({whose}, {best.how})"
-    text = (
-        f"{best.entry.name} with {choice}, using {read}: {text} "
-        f"after {_format_amount(best.spent[price], price)} "
-        f"per agent, {best.iterations:,} iterations"
-    )
-    other = rows[_find_runner_up(rows)]
-    if other is not best and other.score < UNSOLVED:
-        text += f"; {other.entry.name}: "
-        if wish.target is not None:
-            text += _format_amount(other.spent[price], price)
-        else:
-            text += f"{other.score:.2g} for as much"
-        text += " (screened, no bound)" if other.how == "screened" else ""
-    return f"{text}."
-
-
-def _describe_as_draws(error: float) -> str:
-    """Return how many independent draws have an average with this squared error, as text."""
-    count = 1 / error
-    return f"about {count:,.0f} independent draws" if count >= 1.5 else "one independent draw"
-
-
-def _format_amount(amount: float, price: str) -> str:
-    if price == "bytes" and amount >= 1000:
-        return f"{amount / 1000:,.3g} kB" if amount < 1e6 else f"{amount / 1e6:,.3g} MB"
-    return f"{amount:,.4g} {PRICES[price].unit or price}"
-
-
-def _table(
-    rows: Sequence[Candidate], lacking: Sequence[tuple[str, str]], wish: Wish
-) -> pandas.DataFrame:
-    """Return the table of ``Answer``; samplers without a score come last."""
-    clock = any(row.spent["seconds"] for row in rows)
-    table_rows = [
-        {
-            "sampler": row.entry.name,
-            "options": words.options(nondefault_options(row, wish) | _format_tuned_options(row)),
-            "read": str(row.read),
-            **({"error": row.b2["error"]} if wish.averages else {}),
-            "b2": row.b2["worst"], "b2_average": row.b2["average"], "iterations": row.iterations,
-            **{name: row.spent[name] for name in PRICES if name != "seconds" or clock},
-            "least": row.tuned_range[0], "most": row.tuned_range[1], "stable": row.lattice.limit,
-            "law": row.how, "why": "",
-        }
-        for row in rows
-    ]  # fmt: skip
-    table_rows += [{"sampler": name, "why": why} for name, why in lacking]
-    return pandas.DataFrame(table_rows)

@@ -136,14 +136,8 @@ def compare_draws(draws: np.ndarray, by: Yardstick) -> Iterator[tuple[str, Level
     ):
         distances = np.nan_to_num(each, nan=np.inf, posinf=np.inf)
         of_agents, floors = distances[:-FLOORS], distances[-FLOORS:]
-        yield (
-            name,
-            {
-                "worst": of_agents[:-1].max(),
-                "average": of_agents[-1],
-                "floor": floors.mean(),
-            },
-        )
+        levels = {"worst": of_agents[:-1].max(), "average": of_agents[-1], "floor": floors.mean()}
+        yield name, levels
     shares = _coverages(draws, by.sorted)
     for level, each in zip(COVERED, shares, strict=True):
         name = f"coverage_{level}"

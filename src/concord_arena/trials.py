@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 import pandas
 
@@ -18,35 +17,26 @@ from concord.laws.gaussian import monomials
 from concord.laws.intervals import mean_interval
 from concord.laws.law import laws_of_versions
 from concord.laws.read_off import NoLaw
-from concord.options import plain
-from concord.problem import Problem, Quadratic
-from concord.problems.quadratic_problem import QuadraticProblem
+from concord.problem import Problem
 from concord.reference import Reference, reference_of
 from concord.sampling.trace import Trace
-from concord_arena.answer import Candidate, Search, Wish
 from concord_arena.entries import Entry
-from concord_arena.read_outs import read_out
+from concord_arena.lattices import Candidate
+from concord_arena.question import Question
+from concord_arena.screen import list_unscored
 
 LATE = 400  # most draws of a chain's second half, evenly spaced, of which averages are measured
 
 Interval = tuple[float, float, float]  # a number, and the ends of its 95 % interval
 
 
-def nondefault_options(row: Candidate, wish: Wish) -> dict[str, Any]:
-    """Return the options of a row that differ from the sampler's defaults, batch size included."""
-    sampler = row.sampler
-    default = {field.name: field.default for field in msgspec.structs.fields(sampler)}
-    stated = {name: value for name, value in plain(sampler).items() if value != default[name]}
-    return stated | ({} if wish.batch_size is None else {"batch_size": wish.batch_size})
-
-
 class Trials(NamedTuple):
-    """Runs of settings that a search has found, by so many chains of a seed.
+    """Runs of settings that were found for a question, by so many chains of a seed.
 
     initial, memory: as of ``concord.sample``.
     """
 
-    search: Search
+    question: Question
     chains: int
     seed: int
     initial: Mapping[str, Any]
@@ -59,7 +49,7 @@ class Trials(NamedTuple):
             return sample(
                 row.entry.kind,
                 problem,
-                self.search.network,
+                self.question.network,
                 iterations=at[-1],
                 record={"at": at},
                 progress=False,
@@ -67,7 +57,7 @@ class Trials(NamedTuple):
                 seed=self.seed,
                 initial=self.initial,
                 memory=self.memory,
-                **nondefault_options(row, self.search.wish),
+                **row.nondefault_options(self.question.wish),
             )
 
     def bias(self, row: Candidate) -> Interval:
@@ -76,23 +66,19 @@ class Trials(NamedTuple):
         Where the problem is not Gaussian the same chains, by the same noise, on the Gaussian that
         fits it are a control variate, whose expectation is exact.
         """
-        search = self.search
-        problem, fit, k = search.problem, search.fit, row.iterations
-        f, center = self._means(row, problem, [k]), np.zeros(1)
-        if not isinstance(problem, Quadratic) and search.wish.batch_size is None:
+        question = self.question
+        k, gaussian = row.iterations, question.quadratic
+        f, center = self._means(row, question.problem, [k]), np.zeros(1)
+        if not question.is_exact and question.wish.batch_size is None:
             with suppress(NoLaw):
-                gaussian = QuadraticProblem(fit.hessians, fit.shift)
-                arguments = [row.sampler], [gaussian], search.network, search.positions
-                law = laws_of_versions(*arguments, read_out(row.read, search.network)[0], np.inf)
+                arguments = [row.sampler], [gaussian], question.network, question.positions
+                law = laws_of_versions(*arguments, question.reads[row.read][0], np.inf)
                 marginals = law.marginals_at([k]).select((0, 0))
                 control = self._means(row, gaussian, [k])
                 if np.isfinite(control).all():
-                    whole = (
-                        (marginals.mean, marginals.cov)
-                        if search.wish.level == "worst"
-                        else marginals[2:]
-                    )
-                    f, center = f - control, monomials(*whole)[0]
+                    is_worst = question.wish.level == "worst"
+                    law_of_level = marginals[:2] if is_worst else marginals[2:]
+                    f, center = f - control, monomials(*law_of_level)[0]
         if not np.isfinite(f).all():
             return np.inf, np.inf, np.inf
         b2, lo, hi = squared_bias(f + center, *self._posterior.monomials())
@@ -104,9 +90,9 @@ class Trials(NamedTuple):
         Of longer ones ``LATE`` draws are averaged.
         """
         target, variances = self._posterior.monomials()
-        k, dim = row.iterations, self.search.problem.dim
+        k, dim = row.iterations, self.question.problem.dim
         at = np.unique(np.linspace(k // 2 + 1, k, LATE).round().astype(int)).tolist()
-        f = self._means(row, self.search.problem, at)
+        f = self._means(row, self.question.problem, at)
         if not np.isfinite(f).all():
             return np.inf, np.inf, np.inf
         means = mean_interval((f - target)[..., :dim] ** 2 / variances[:dim])
@@ -116,7 +102,7 @@ class Trials(NamedTuple):
 
     def verify(self, rows: Sequence[Candidate]) -> pandas.DataFrame:
         """Return a table of predicted and measured scores of rows."""
-        wish, lines = self.search.wish, []
+        wish, lines = self.question.wish, []
         for row in rows:
             line: dict[str, Any] = {"sampler": row.entry.name, "read": str(row.read)}
             if wish.averages:
@@ -134,7 +120,7 @@ class Trials(NamedTuple):
         Its score is that of other chains than those that it was chosen by: the least of noisy
         numbers is less than it is.
         """
-        level, averages = self.search.wish.level, self.search.wish.averages
+        level, averages = self.question.wish.level, self.question.wish.averages
 
         def score_by_chains(row: Candidate, seed: int, best: bool) -> Candidate:
             """Return a copy of a candidate whose score is measured on chains with this seed.
@@ -151,7 +137,7 @@ class Trials(NamedTuple):
 
         rows = [
             score_by_chains(row, self.seed + 1, False)
-            for row in self.search.unscored_settings(entry)
+            for row in list_unscored(self.question, entry)
         ]
         finite = [row for row in rows if np.isfinite(row.score)]
         best = sorted(finite, key=lambda row: row.score)[:1]
@@ -160,18 +146,18 @@ class Trials(NamedTuple):
     @property
     def _posterior(self) -> Reference:
         try:
-            return reference_of(self.search.problem)
+            return reference_of(self.question.problem)
         except ConcordError:
-            return self.search.fit.law
+            return self.question.fit.law
 
     def _means(self, row: Candidate, problem: Problem, at: Sequence[int]) -> np.ndarray:
         """Return each chain's mean of x and x^2 over iterations ``at``, (chains, agents, 2 dim).
 
         x is what a row's setting reads out on a problem.
         """
-        mix = read_out(row.read, self.search.network)[0]
+        mix = self.question.reads[row.read][0]
         x = self.run(row, problem, at)["x"]
         with np.errstate(all="ignore"):
             x = x if mix is None else mix @ x
-            x = x if self.search.wish.level == "worst" else x.mean(axis=2, keepdims=True)
+            x = x if self.question.wish.level == "worst" else x.mean(axis=2, keepdims=True)
             return np.concatenate([x, x**2], axis=-1).mean(axis=1)

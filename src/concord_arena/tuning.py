@@ -12,23 +12,21 @@ and twelve lie between the neighbors of the best of these.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from concord.errors import ConcordError, nearest
 from concord.laws import exact
-from concord.laws.law import compose_cycle, radius_over_losses
-from concord.laws.read_off import NoLaw, StepReader
+from concord.laws.read_off import NoLaw
 from concord.networks.network import Network
 from concord.options import build, plain
 from concord.problem import Problem
 from concord.sampler import Algorithm
+from concord.stability import growth_of_law
 from concord_studies.runs.keys import Arena
 
 SETTINGS = 36
-CONSERVED = 1e-4  # by so much rounding may take a radius beyond 1 where something is conserved
 FACTOR, COARSE = 2**0.5, 2.0
 FIRST = 24  # of what aims at a target: so many settings, and octaves
 WIDER, MORE = 3, 12  # how often a search goes on beyond its end, and by how many settings
@@ -43,11 +41,7 @@ class Setting(NamedTuple):
 
 def vary(sampler: Algorithm, values: Mapping[str, Any], where: str) -> Algorithm:
     """Return a copy of a sampler with other values of some options."""
-    stated = plain(sampler)
-    for name in values:
-        if name not in stated:
-            raise ConcordError(f"{where}.{name}: unknown option; {nearest(name, stated)}")
-    varied: Algorithm = build(type(sampler), {**stated, **values}, where)
+    varied: Algorithm = build(type(sampler), {**plain(sampler), **values}, where)
     return varied
 
 
@@ -67,37 +61,20 @@ def leave_out_conditions(network: Network) -> Network:
 
 
 def find_limit(sampler: Algorithm, tune: str, problem: Problem, network: Network) -> float:
-    """Return the largest stable value of an option on a network; infinity if not known.
+    """Return the largest stable value of an option on a network, where its law grows by 1.
 
-    Where vectors may be lost second moments settle below it. For a sampler with random choices the
-    limit is that of its mean step.
+    It is ``concord.stability.growth_of_law``: where vectors may be lost it is that of second
+    moments. nan if no value is stable, infinity if all are or that is not known.
     """
 
-    def is_stable(step: float) -> bool:
+    def is_stable(value: float) -> bool:
         """Return whether the law settles with a value of the option."""
-        one = vary(sampler, {tune: step}, tune)
-        if network.delivers_all:
-            return exact.spectral_radius(_mean_matrix(one, problem, network)) < 1
-        return radius_over_losses(one, problem, network) < 1 + CONSERVED
+        return growth_of_law(vary(sampler, {tune: value}, tune), problem, network) < 1
 
     try:
         return exact.find_largest(is_stable, read_value(sampler, tune, tune), 1e-3)
     except NoLaw:
         return np.inf
-
-
-def _mean_matrix(sampler: Any, problem: Any, network: Network) -> np.ndarray:
-    """Return the matrix whose spectral radius decides whether the mean settles.
-
-    It is that of the composition over one cycle, without conserved quantities; where steps are
-    chosen at random, the mean over choices. Raises ``NoLaw`` where the update is not known.
-    """
-    reader = StepReader(sampler, problem, network)
-    if not reader.chooses:
-        return exact.restrict(compose_cycle(reader.update(), 0)[0])[0].matrix
-    begin, period = reader.cycle or (1, 1)  # the first may differ: references are taken
-    leads = (reader.read_step(k).choices.lead for k in range(begin, begin + period))
-    return reduce(lambda whole, lead: lead @ whole, leads)
 
 
 def group_settings(
@@ -109,8 +86,10 @@ def group_settings(
 ) -> tuple[list[list[Setting]], list[float]]:
     """Return settings of an entry's tuned options, grouped by the value of ``arena.second``.
 
-    Second result: of each group the largest stable value of ``arena.tune``, infinite where it is
-    not known. where: the entry's place in the file, for errors.
+    Second result: of each group the largest stable value of ``arena.tune`` on the graph alone,
+    infinite where it is not known. So settings are the same whatever happens on the network; where
+    vectors may be lost laws mostly settle beyond it. where: the entry's place in the file, for
+    errors.
     """
     if arena.tune is None:
         return [[Setting({}, sampler)]], [float("nan")]

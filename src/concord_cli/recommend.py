@@ -18,7 +18,7 @@ def recommend(options: Namespace) -> None:
     answers, tables = {}, []
     for task, run in _tasks(options).items():
         answer = answers[task] = answer_of(
-            run.build_problem(options.resources, run.problem_name),
+            run.build_problem(options.resources, run.problem.name),
             run.network_of_agents,
             budget=dict(options.budget or ()),
             target=options.target,

@@ -9,7 +9,7 @@ from concord.kinds import Room
 kinds.add_rooms(
     {
         "problems": Room("problem", ("concord_studies.problems",), "Params check build"),
-        "metrics": Room("metric", ("concord_studies.metrics",), "METRICS rows"),
+        "metrics": Room("metric", ("concord_studies.metrics",), "rows"),
         "figures": Room("figure", ("concord_studies.figures",), "Params reads draw"),
         "layers": Room("layer", ("concord_studies.layers",), "Params"),
         "tables": Room("table", ("concord_studies.tables",), "Params reads tabulate"),

@@ -1,21 +1,26 @@
 """The kinds: what each is, and which options it takes, from docstrings and types."""
 
+from __future__ import annotations
+
 import ast
 import inspect
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from concord import kinds
+from concord.contracts import declaration_of_problem
 from concord.errors import ConcordError, nearest, short
 from concord.hints import meaning_of
 from concord.kinds import ROOMS, display_name, options_of
 from concord.mistakes import describe_type
 from concord.options import plain
-from concord_studies.contracts import declared
+
+if TYPE_CHECKING:
+    from concord_studies.metrics import MetricFamily
 
 FIELDS = ("source", "price", "needs")  # paragraphs of a docstring that begin with these words
 
@@ -88,11 +93,12 @@ def describe_kind(room: str, kind: str, execute: bool = True) -> dict[str, Any]:
     }
     if module is None:
         return about
-    if lacking := declared(module, "unavailable")():
+    lacking = declaration_of_problem(module).unavailable() if room == "problems" else None
+    if lacking:
         about["needs"] = f"{about['needs'] or ''} {lacking}".strip()
     if room == "metrics":
-        about["metrics"] = list(module.METRICS)
-        about["labels"] = list(_labels(module))
+        about["metrics"] = list(module.rows.metrics)
+        about["labels"] = list(_labels(module.rows))
     else:
         about["options"] = [
             _describe_option(field) for field in msgspec.structs.fields(options_of(module))
@@ -100,9 +106,9 @@ def describe_kind(room: str, kind: str, execute: bool = True) -> dict[str, Any]:
     return about
 
 
-def _labels(family: Any) -> Iterator[dict[str, str]]:
+def _labels(family: MetricFamily) -> Iterator[dict[str, str]]:
     """Yield name, description and heading of each metric that a family labels."""
-    for metric, label in declared(family, "LABELS").items():
+    for metric, label in family.labels.items():
         texts = zip(("is", "column", "axis", "unit"), label, strict=True)
         yield {"metric": metric, **{key: text for key, text in texts if text}}
 

@@ -1,11 +1,11 @@
-"""What a study's problems, metrics, figures and tables are, as protocols.
+"""What a study's problems, figures and tables are, as protocols, and the words for metrics.
 
 A kind's module declares what it offers; metrics, figures and jobs ask by these protocols.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -82,48 +82,6 @@ PRICES = {
     "bytes": Label(axis="bytes sent per agent", unit="B"),
     "seconds": Label(axis="simulated seconds", unit="s"),
 }
-
-
-@runtime_checkable
-class MetricFamily(Protocol):
-    """A family of metrics, a module of ``concord_studies.metrics``."""
-
-    METRICS: tuple[str, ...]  # the names it yields; ``*`` stands for anything
-
-    def rows(self, m: Any) -> Iterator[Any]:
-        """Yield the ``metrics.Row``s of a ``metrics.Measurement``.
-
-        A ConcordError if the run lacks something that the family needs.
-        """
-
-
-# What the module of a kind may declare beside its functions, and what holds where it does not.
-DECLARED: Mapping[str, Any] = {
-    # Of any kind.
-    "NAME": "",  # for readers, such as "DE-SGLD"; they see its key otherwise
-    # Of problems.
-    "needs": lambda params: (),  # the data sets, of config/datasets.yaml, that options ask for
-    "takes": lambda params: (),  # the data sets that they read where these are at hand
-    "unavailable": lambda: None,  # what to install where the kind cannot be computed
-    "JOB": {},  # what a job takes that samples it: environment, mem_mb, runtime
-    "FILES": (),  # options that name files of the study's folder, which are data of its runs
-    "AMPLIFIES": "",  # why rounding errors grow until the chains of another processor are others
-    # Of families of metrics.
-    "LABELS": {},  # ``Label``s of metrics whose names do not say all
-    "CONDITIONS": (),  # metrics that are 1 where a condition is met, and 0 where it is not
-    "RECORDS": (),  # ``draws``, probes and averages that it reads, which not every run records
-    "EXACT": (),  # metrics for which nothing has to be sampled
-    "OF_LAW": (),  # metrics of the sampler's exact law, absent where it states none
-    "NETWORK": None,  # what the network must have: a property of ``Conditions``, such as clocked
-    "AVERAGED": (),  # metrics that have numbers of the network average
-    "check_problem": lambda problem: None,  # refuses a problem of which it has no numbers
-    "APART": False,  # whether metrics of an iteration need no other one to be recorded
-}
-
-
-def declared(module: Any, name: str) -> Any:
-    """Return the value that a kind's module declares under one of the names of ``DECLARED``."""
-    return getattr(module, name, DECLARED[name])
 
 
 class Read(NamedTuple):

@@ -11,14 +11,14 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from dataclasses import replace as with_changes
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from traceback import print_exception
-from typing import Any
+from typing import Any, ClassVar
 
 from concord import kinds
+from concord.contracts import declaration_of_problem
 from concord.errors import ConcordError
 from concord.progress import each
 from concord.sampling.netcdf import write_traces
@@ -26,7 +26,6 @@ from concord.sampling.trace import Trace, join_traces
 from concord.sampling.trace_files import read_traces
 from concord.streams import CHAINS_PER_BLOCK
 from concord_studies import metrics
-from concord_studies.contracts import declared
 from concord_studies.datasets.registry import files_of
 from concord_studies.digests import digest, digest_code
 from concord_studies.guard import Guard
@@ -53,22 +52,61 @@ def cost(run: Run) -> float:
     return float(run.iterations * (run.chains * run.agents + UPDATES_OF_STEP))
 
 
+Block = tuple[int, int]  # chains of a run, from the first to before the last
+Table = dict[str, Sequence[Row]]  # rows of metrics by run
+
+
 @dataclass(frozen=True)
 class Experiment:
-    """Runs by name, of one study, that one set of files holds.
+    """Runs by name, of one study, that one set of files holds; here they are sampled.
 
     study: the study's folder.
-    universe: whether the runs are those of a universe, where the error of a run is a result.
     """
 
     study: Path
     runs: Mapping[str, Run]
-    universe: bool = False
+    CODE: ClassVar[tuple[str, ...]] = (__name__,)  # modules, beside those of the runs' kinds
+    PART: ClassVar[str] = "draws.{}-of-{}.nc"  # the file of a part
+    OF_UNIVERSE: ClassVar[bool] = False  # as runs.yaml states it
 
     @property
-    def is_arena(self) -> bool:
-        """Return whether the runs are cells of the arena, which are scored."""
-        return next(iter(self.runs.values())).arena is not None
+    def axes(self) -> list[str]:
+        """Return the axes of the sweep, whose labels are columns of the table of metrics."""
+        return list(next(iter(self.runs.values())).labels)
+
+    @property
+    def part_count(self) -> int:
+        """Return the number of parts, a job each; 0: one job samples and measures all runs."""
+        most = len(self.blocks)
+        return most if self.job["runtime"] >= 60 else min(most, int(self.cost / UPDATES_OF_JOB))
+
+    @property
+    def blocks(self) -> list[dict[str, Block]]:
+        """Return the smallest parts: by name of the run, some of its chains."""
+        size = CHAINS_PER_BLOCK
+        return [
+            {name: (first, min(first + size, run.chains))}
+            for name, run in self.runs.items()
+            for first in range(0, max(run.chains, 1), size)
+        ]
+
+    def measure(self, parts: Sequence[Path], resources: Path) -> tuple[Table, dict[str, Any]]:
+        """Return the metrics of all runs, and what their provenance says besides.
+
+        parts: files of draws, or of scores; none: the runs are sampled here.
+        A ConcordError that names the run that fails, or what the parts lack.
+        """
+        traces = _join_traces(self, parts) if parts else {}
+        rows: Table = {}
+        for name, run in each(list(self.runs.items()), "runs"):
+            with _name_run_in_errors(run):
+                rows[name] = _measure_run(run, traces.get(name), resources)
+        return rows, {}
+
+    def make_part(self, statement: Path, folder: Path, resources: Path) -> Path:
+        """Make the one part that holds all runs of a runs.yaml, and return its path."""
+        sample(statement, folder / "draws.nc", resources, progress=None)
+        return folder / "draws.nc"
 
     @property
     def cost(self) -> float:
@@ -76,22 +114,39 @@ class Experiment:
         return sum(map(cost, self.runs.values()))
 
     @property
-    def part_count(self) -> int:
-        """Return the number of parts, a job each; 0: one job samples and measures all runs."""
-        first, most = next(iter(self.runs.values())), len(blocks(self))
-        if first.arena is not None:
-            return most if first.arena.sampled else min(most, -(-len(self.runs) // CELLS_OF_JOB))
-        if self.universe:
-            return 0
-        return most if self.job["runtime"] >= 60 else min(most, int(self.cost / UPDATES_OF_JOB))
+    def minutes(self) -> int:
+        """Return the minutes that a job takes at most, beside those of any job."""
+        return min(int(self.cost / UPDATES_OF_MINUTE), 1000)
 
     @cached_property
     def job(self) -> dict[str, Any]:
         """Return the environment, the memory and the minutes of a job of the experiment."""
-        jobs = (declared(run.problem.module, "JOB") for run in self.runs.values())
+        jobs = (declaration_of_problem(run.problem.module).job for run in self.runs.values())
         job = {**USUAL, **next(filter(None, jobs), {})}
-        minutes = 20 if self.is_arena else min(int(self.cost / UPDATES_OF_MINUTE), 1000)
-        return {**job, "runtime": job["runtime"] + minutes}
+        return {**job, "runtime": job["runtime"] + self.minutes}
+
+    @property
+    def part_files(self) -> list[str]:
+        """Return the names of the files of the parts."""
+        count = self.part_count
+        return [self.PART.format(part + 1, count) for part in range(count)]
+
+    def select_part(self, part: int, parts: int) -> dict[str, Block]:
+        """Return the chains, by run, of part number ``part`` of ``parts``, counted from 1.
+
+        A ConcordError if there are fewer blocks than parts.
+        """
+        blocks = self.blocks
+        if not 1 <= part <= parts <= len(blocks):
+            raise ConcordError(
+                f"--part {part} --of {parts}: the experiment has at most {len(blocks)} parts, "
+                "numbered from 1; choose among these"
+            )
+        first, end = (len(blocks) * number // parts for number in (part - 1, part))
+        chains: dict[str, Block] = {}
+        for name, (start, stop) in (item for of in blocks[first:end] for item in of.items()):
+            chains[name] = chains.get(name, (start, stop))[0], stop
+        return chains
 
     @property
     def _roots(self) -> list[str | Path]:
@@ -99,7 +154,7 @@ class Experiment:
         files = {path for run in self.runs.values() for path in run.modules}
         families = {name for run in self.runs.values() for name in run.metrics}
         files |= {kinds.location("metrics", name) for name in families}
-        return [__name__, *[SCORING] * self.is_arena, *files]
+        return [*self.CODE, *files]
 
     def _digest_data(self, at_hand: Callable[[str], bool]) -> str:
         return digest({name: run.data_digest(at_hand) for name, run in self.runs.items()})
@@ -120,13 +175,100 @@ class Experiment:
         """
         stated = {
             "study": str(self.study),
-            "universe": self.universe,
+            "universe": self.OF_UNIVERSE,
             **digest_code(*self._roots),
             "data": self._digest_data(at_hand),
         }
         lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in stated.items()]
         runs = (f"{json.dumps(k)}: {json.dumps(run.document)}" for k, run in self.runs.items())
         return "{" + ",\n".join(lines) + ',\n"runs": {\n' + ",\n".join(runs) + "\n}}\n"
+
+    def table(self, rows: Mapping[str, Iterable[Row]]) -> str:
+        """Return the metrics of runs as a table: run, its labels, and the columns of metrics."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["run", *self.axes, *COLUMNS])
+        for name, run_rows in rows.items():
+            labels = [cell(self.runs[name].labels[axis]) for axis in self.axes]
+            writer.writerows([name, *labels, *metrics.cells(row)] for row in run_rows)
+        return text.getvalue()
+
+
+class UniverseExperiment(Experiment):
+    """Runs of a universe: of several experiments, so that they share no axes.
+
+    The error of a run is a result.
+    """
+
+    OF_UNIVERSE = True
+    axes: ClassVar[list[str]] = []
+    part_count = 0
+
+    def measure(self, parts: Sequence[Path], resources: Path) -> tuple[Table, dict[str, Any]]:
+        """Return the metrics of the runs, and why others are refused."""
+        rows: Table = {}
+        refused: dict[str, str] = {}
+        for name, run in each(list(self.runs.items()), "runs"):
+            try:
+                run.check()
+                rows[name] = _measure_run(run, None, resources)
+            except (OSError, MemoryError):
+                raise
+            except Exception as error:
+                rows[name], refused[name] = [], _reason(error)
+        return rows, {"refused": refused} if refused else {}
+
+
+class ArenaExperiment(Experiment):
+    """Cells of the arena, which are scored.
+
+    A part is one or several tasks, each with its cells, one for each sampler that is entered: they
+    share data sets and posteriors, which are computed once.
+    """
+
+    CODE = (__name__, SCORING)
+    PART = "scores.{}-of-{}.json"
+    minutes = 20
+
+    @property
+    def part_count(self) -> int:
+        """Return the number of parts: tasks, or as many as hold cells for one job by their laws."""
+        tasks, arena = len(self.blocks), next(iter(self.runs.values())).arena
+        sampled = arena is not None and arena.sampled
+        return tasks if sampled else min(tasks, -(-len(self.runs) // CELLS_OF_JOB))
+
+    @property
+    def blocks(self) -> list[dict[str, Block]]:
+        """Return the smallest parts: all cells of a task, which have no chains to divide."""
+        tasks: dict[Any, dict[str, Block]] = {}
+        for name, run in self.runs.items():
+            key = tuple(label for axis, label in run.labels.items() if axis != "entry")
+            tasks.setdefault(key, {})[name] = (0, 0)
+        return list(tasks.values())
+
+    def make_part(self, statement: Path, folder: Path, resources: Path) -> Path:
+        """Score all cells of a runs.yaml, and return the path of the scores."""
+        import_module(SCORING).score(statement, folder / "scores.json", resources)
+        return folder / "scores.json"
+
+    def measure(self, parts: Sequence[Path], resources: Path) -> tuple[Table, dict[str, Any]]:
+        """Return rows by cell; chosen options and CPU seconds."""
+        cells: dict[str, Any] = {}
+        for path in parts:
+            cells |= json.loads(read_text(path))
+        if absent := [name for name in self.runs if name not in cells]:
+            raise ConcordError(
+                f"{absent[0]}: no part has its scores; make them with `concord score`, and name all"
+            )
+        rows: Table = {name: [Row(*row) for row in cells[name]["rows"]] for name in self.runs}
+        keys = "choice", "cpu_seconds"
+        return rows, {key: {name: cells[name][key] for name in self.runs} for key in keys}
+
+
+def build_experiment(study: Path, runs: Mapping[str, Run]) -> Experiment:
+    """Return the experiment of a study that has these runs: all are cells of the arena, or none."""
+    in_arena = next(iter(runs.values())).arena is not None
+    return (ArenaExperiment if in_arena else Experiment)(study, runs)
 
 
 def read_runs(path: Path) -> Experiment:
@@ -140,7 +282,7 @@ def read_runs(path: Path) -> Experiment:
         runs = {name: _read_run(of, f"{path}: {name}") for name, of in stated["runs"].items()}
         if not runs:
             raise ValueError("it has no run")
-        return Experiment(study, runs, stated["universe"])
+        return (UniverseExperiment if stated["universe"] else build_experiment)(study, runs)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConcordError(
             f"{path}: it is not as planning writes it ({error}); delete it, and the metrics.csv "
@@ -152,54 +294,7 @@ def _read_run(document: Mapping[str, Any], where: str) -> Run:
     """Return the run of a resolved document, perhaps of no chains; errors begin with ``where``."""
     chains = document["chains"]
     run = Run.from_document({**document, "chains": max(chains, 1)}, where)
-    return run if chains else with_changes(run, chains=0)
-
-
-# Division of a long experiment into parts.
-
-Block = tuple[str, int, int]  # chains of a run: its name, from the first to before the last
-
-
-def blocks(experiment: Experiment) -> list[list[Block]]:
-    """Return the smallest parts of an experiment: chains of one run, or all runs of a task.
-
-    A block is (run, first chain, end). A task is of an arena: its runs, one for each sampler that
-    is entered, share data sets and posteriors, which are computed once.
-    """
-    if experiment.is_arena:
-        tasks: dict[Any, list[Block]] = {}
-        for name, run in experiment.runs.items():
-            key = tuple(label for axis, label in run.labels.items() if axis != "entry")
-            tasks.setdefault(key, []).append((name, 0, 0))
-        return list(tasks.values())
-    size = CHAINS_PER_BLOCK
-    return [
-        [(name, first, min(first + size, run.chains))]
-        for name, run in experiment.runs.items()
-        for first in range(0, max(run.chains, 1), size)
-    ]
-
-
-def blocks_of_part(experiment: Experiment, part: int, parts: int) -> list[Block]:
-    """Return the chains of runs in part number ``part`` of ``parts``, counted from 1.
-
-    A block is (run, first chain, end); adjacent ones of a run are joined. A
-    ConcordError if there are fewer blocks than parts.
-    """
-    every = blocks(experiment)
-    if not 1 <= part <= parts <= len(every):
-        raise ConcordError(
-            f"--part {part} --of {parts}: the experiment has at most {len(every)} parts, "
-            "numbered from 1; choose among these"
-        )
-    first, end = (len(every) * number // parts for number in (part - 1, part))
-    chains: list[Block] = []
-    for name, start, stop in (block for group in every[first:end] for block in group):
-        if chains and chains[-1][0] == name:
-            chains[-1] = name, chains[-1][1], stop
-        else:
-            chains.append((name, start, stop))
-    return chains
+    return run if chains else run.vary(chains=0)
 
 
 # Jobs.
@@ -222,11 +317,11 @@ def sample(
     guard = experiment.guard(path, output, resources)
     traces: dict[str, Trace] = {}
     about = {key: str(value) for key, value in describe().items()}
-    for name, first, end in each(blocks_of_part(experiment, part, parts), "runs"):
+    for name, chains in each(list(experiment.select_part(part, parts).items()), "runs"):
         run = experiment.runs[name]
         with _name_run_in_errors(run):
             problem = run.build_problem(resources)
-            trace = sample_run(run, problem, progress, (first, end) if run.chains else None)
+            trace = sample_run(run, problem, progress, chains if run.chains else None)
         trace.attributes = {"run": json.dumps(run.document), **about}
         traces[name] = trace
     with whole_file(output) as temporary:
@@ -245,26 +340,8 @@ def measure(path: Path, parts: Sequence[Path], output: Path, resources: Path) ->
     """
     experiment = read_runs(path)
     guard = experiment.guard(path, output, resources)
-    rows: dict[str, Sequence[Row]] = {}
-    about: dict[str, Any] = {}
-    if experiment.is_arena:
-        rows, about = _join_scores(experiment, parts)
-    elif experiment.universe:
-        for name, run in each(list(experiment.runs.items()), "runs"):
-            try:
-                run.check()
-                rows[name] = _measure_run(run, None, resources)
-            except (OSError, MemoryError):
-                raise
-            except Exception as error:
-                rows[name] = []
-                about.setdefault("refused", {})[name] = _reason(error)
-    else:
-        traces = _join_traces(experiment, parts) if parts else {}
-        for name, run in each(list(experiment.runs.items()), "runs"):
-            with _name_run_in_errors(run):
-                rows[name] = _measure_run(run, traces.get(name), resources)
-    table = to_csv(experiment, rows)
+    rows, about = experiment.measure(parts, resources)
+    table = experiment.table(rows)
     guard.check_again()
     if guard.compares:
         write_whole(output.with_name("runs.yaml"), guard.text)
@@ -278,21 +355,6 @@ def _measure_run(run: Run, trace: Trace | None, resources: Path) -> list[Row]:
     # As in a file: sums of arrays that lie otherwise in memory differ by rounding.
     trace = trace or sample_run(run, problem).contiguous()
     return metrics.measure(run.metrics, measurement(run, problem, trace, resources))
-
-
-def to_csv(experiment: Experiment, rows: Mapping[str, Iterable[Row]]) -> str:
-    """Return the metrics of all runs as one table: run, its labels, and the columns of metrics.
-
-    Runs of a universe are of several experiments: its table has no columns of labels.
-    """
-    axes = [] if experiment.universe else list(next(iter(experiment.runs.values())).labels)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["run", *axes, *COLUMNS])
-    for name, run_rows in rows.items():
-        labels = [cell(experiment.runs[name].labels[axis]) for axis in axes]
-        writer.writerows([name, *labels, *metrics.cells(row)] for row in run_rows)
-    return text.getvalue()
 
 
 def _join_traces(experiment: Experiment, parts: Sequence[Path]) -> dict[str, Trace]:
@@ -309,25 +371,6 @@ def _join_traces(experiment: Experiment, parts: Sequence[Path]) -> dict[str, Tra
         if name not in joined or joined[name].chains != run.chains:
             raise ConcordError(f"{parts[0]}: with the other parts it lacks chains of {name}")
     return joined
-
-
-def _join_scores(
-    experiment: Experiment, parts: Sequence[Path]
-) -> tuple[dict[str, Sequence[Row]], dict[str, Any]]:
-    """Join the files of scores of the parts: rows by cell; chosen options and CPU seconds."""
-    cells: dict[str, Any] = {}
-    for path in parts:
-        cells |= json.loads(read_text(path))
-    if absent := [name for name in experiment.runs if name not in cells]:
-        raise ConcordError(
-            f"{absent[0]}: no part has its scores; make them with `concord score`, and name all"
-        )
-    chosen = {name: cells[name] for name in experiment.runs}
-    rows: dict[str, Sequence[Row]] = {
-        name: [Row(*row) for row in cell["rows"]] for name, cell in chosen.items()
-    }
-    keys = "choice", "cpu_seconds"
-    return rows, {key: {name: cell[key] for name, cell in chosen.items()} for key in keys}
 
 
 @contextmanager
@@ -352,12 +395,8 @@ def _reason(error: Exception) -> str:
 
 def run_alone(study: Any, experiment: str, run: str, output: Path, resources: Path) -> None:
     """Make one run of a study by itself: its runs.yaml, draws.nc and metrics.csv, in a folder."""
-    alone = Experiment(study.path, {run: study.run(experiment, run)})
+    alone = build_experiment(study.path, {run: study.run(experiment, run)})
     stated = output / "runs.yaml"
     write_whole(stated, alone.text())
-    if alone.is_arena:
-        import_module(SCORING).score(stated, output / "scores.json", resources)
-        measure(stated, [output / "scores.json"], output / "metrics.csv", resources)
-    else:
-        sample(stated, output / "draws.nc", resources, progress=None)
-        measure(stated, [output / "draws.nc"], output / "metrics.csv", resources)
+    part = alone.make_part(stated, output, resources)
+    measure(stated, [part], output / "metrics.csv", resources)

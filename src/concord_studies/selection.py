@@ -54,10 +54,12 @@ def list_values(of: Any) -> Sequence[Any]:
 
 def matches(run: Run, selection: Mapping[str, Any]) -> bool:
     """Return whether a run has, for every name, one of the selection's values."""
-    return all(
-        any(is_same(lookup(run, name), value) for value in list_values(of))
-        for name, of in selection.items()
-    )
+    return all(is_among(lookup(run, name), of) for name, of in selection.items())
+
+
+def is_among(value: Any, of: Any) -> bool:
+    """Return whether a value is one of a selection's values for a name."""
+    return any(is_same(value, other) for other in list_values(of))
 
 
 def describe_mistake(
@@ -73,7 +75,7 @@ def describe_mistake(
             return sentence
         run_values = {str(value): value for value in (lookup(run, name) for run in runs)}
         for value in list_values(of):
-            if not any(is_same(value, other) for other in run_values.values()):
+            if not is_among(value, [*run_values.values()]):
                 return f"{none} has {name} {short(value)}; {nearest(value, run_values)}"
     if not any(matches(run, selection) for run in runs):
         return f"{none} has all of {short(dict(selection))}; leave some out"

@@ -4,9 +4,12 @@ Each is in a file whose name has its digest: no other planning, of a dry run or 
 changes what a job finds in it.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from glob import escape
@@ -39,6 +42,14 @@ class Statement:
         self.digest = digests.digest(text)
         name = "-".join(result.with_suffix("").parts[-3:])
         self.path = FOLDER / f"{name[:LONGEST]}-{self.digest}.yaml"
+
+    @classmethod
+    def of_inputs(
+        cls, result: Path, inputs: Mapping[str, Any], study: Study | None = None
+    ) -> Statement:
+        """Return the statement of inputs by name, with a line for each."""
+        lines = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in inputs.items())
+        return cls(result, "{" + ",\n".join(lines) + "}\n", study)
 
     @property
     def has_result(self) -> bool:

@@ -77,7 +77,7 @@ def quantity(key: str) -> str:
 def name(key: str, value: Any, names: Mapping[str, str] | None = None) -> str:
     """Return the text for ``value`` of ``key``, such as "No edges", "DE-SGLD" or "agents 5".
 
-    ``names`` are a study's own texts for values; kinds say their own (``NAME``).
+    ``names`` are a study's own texts for values; kinds declare their own.
     """
     if text := study_text(key, value, names):
         return text

@@ -29,9 +29,9 @@ from concord.errors import ConcordError, nearest
 from concord.networks.construction import network as network_of
 from concord.options import build, plain
 from concord.problem import CountedProblem
+from concord.problems.from_options import from_options
 from concord.problems.kinds import linear_regression, tied_mixture
 from concord.record import Record, Recorder
-from concord.sampling import partition
 from concord_arena.testing.samplers import with_step
 from concord_arena.testing.variants import variants
 
@@ -84,10 +84,7 @@ class Sampling:
             streams.generator(1, "bench", stream) for stream in ("noise", "network", "clock")
         )
         self._x0 = self._rng.standard_normal((chains, network.agents, problem.dim))
-        self._start = lambda: (
-            CountedProblem(problem, chains),
-            network.start(self._x0, *drawn),
-        )
+        self._start = lambda: (CountedProblem(problem, chains), network.start(self._x0, *drawn))
         self.positions = self._x0.nbytes
         self.begin()
         self()  # first calls import, and load what is compiled
@@ -207,15 +204,9 @@ def _seconds(work: Work, repeats: int) -> float:
     return process_time() - start
 
 
-def _data(agents: int) -> tuple[Any, ...]:
-    split = partition.Partition.parse({"kind": "equal"}, "bench")
-    return agents, split, lambda what: streams.generator(1, "bench", what), Path("resources")
-
-
 def regression(agents: int, dim: int = 2) -> linear_regression.LinearRegression:
     """Return a linear regression with 50 points for each agent."""
-    params = linear_regression.Params(points=50 * agents, dim=dim)
-    return linear_regression.build(params, *_data(agents))
+    return from_options(linear_regression)(agents, points=50 * agents, dim=dim)
 
 
 def stepper(kind: str, network: Any, chains: int) -> Sampling:
@@ -468,8 +459,8 @@ def compiled_steps_against_plain_ones(tiny: bool) -> Iterator[Case | Skipped]:
         if reason := _missing("numba"):
             yield title, reason
             continue
-        mixture = tied_mixture.build(tied_mixture.Params(), *_data(agents))
-        given = network_of("ring", agents), chains, regression(agents, dim) if dim else mixture
+        problem = regression(agents, dim) if dim else from_options(tied_mixture)(agents)
+        given = network_of("ring", agents), chains, problem
         works = (way(kind, *given, options) for way in (Compiled, Sampling))
         yield Case(title, *works, per=STEPS, aim=aim)
 

@@ -31,9 +31,7 @@ MODELS = {
         logistic_regression, logistic_regression.Params(points=12, feature_variance=3.0), 9.0
     ),
     "tied_mixture": Model(
-        tied_mixture,
-        tied_mixture.Params(points=10, prior_variances=(1.0, 1.0), variance=1.0),
-        11.0,
+        tied_mixture, tied_mixture.Params(points=10, prior_variances=(1.0, 1.0), variance=1.0), 11.0
     ),
 }
 

@@ -1,13 +1,12 @@
 """What profiles/slurm and the rules ask of SLURM, as far as no SLURM is needed to see it."""
 
-import os
 import re
-import subprocess
 
 import pytest
+import yaml
 from snakemake_interface_executor_plugins.utils import TargetSpec, encode_target_jobs_cli_args
 
-from workflow.smoke_project import FIGURES, PAPER, Project
+from workflow.smoke_project import FIGURES, PAPER, ROOT, Project
 
 pytestmark = [pytest.mark.cluster, pytest.mark.workflow, pytest.mark.thorough]
 
@@ -45,17 +44,22 @@ def submitted(project: Project, plugin: None) -> dict[str, list[tuple[str, dict[
 
 def dry_run(project: Project, *arguments: str) -> str:
     """Return what a dry run prints."""
-    done = subprocess.run(
-        project.command("--dry-run", *arguments),
-        cwd=project.folder,
-        env={**os.environ, "SBATCH_PARTITION": PARTITION, "SBATCH_ACCOUNT": ACCOUNT},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=240,
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SBATCH_PARTITION", PARTITION)
+        patch.setenv("SBATCH_ACCOUNT", ACCOUNT)
+        return project.make("--dry-run", *arguments)
+
+
+def test_the_profile_stands_alone() -> None:
+    """Read in place of profiles/default, it has the keys of that which suit a cluster, too."""
+    default, slurm = (
+        yaml.safe_load((ROOT / "profiles" / name / "config.yaml").read_text())
+        for name in ("default", "slurm")
     )
-    assert done.returncode == 0, done.stdout
-    return done.stdout
+    laptop = {"cores": "all", "max-jobs-per-timespan": "1000/10s"}
+    shared = {key: value for key, value in default.items() if laptop.get(key) != value}
+    assert shared == {key: slurm.get(key) for key in shared}
+    assert slurm["cores"] == 1  # so that the jobs of a group run one after the other
 
 
 def test_every_job_says_what_it_takes_and_takes_more_after_a_failure(submitted):

@@ -15,15 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from slurm import (
-    PARTITION,
-    OthersConfiguration,
-    Slurm,
-    missing,
-    missing_for_memory,
-    running,
-    say,
-)
+from slurm import PARTITION, OthersConfiguration, Slurm, missing, missing_for_memory, running, say
 
 from workflow.smoke_project import PARTS, RESULTS, ROOT, Project
 

@@ -229,14 +229,6 @@ def test_a_gradient_that_is_not_a_number_warns():
         call(problem=shaped(lambda x: x * np.nan), chains=5)
 
 
-def test_all_of_arviz_takes_a_trace():
-    arviz = pytest.importorskip("arviz", minversion="1", reason="it needs Python 3.12")
-    trace = concord.sample("de_sgld", quadratic(), "ring", step_size=0.05, iterations=50, chains=2)
-    inference = trace.to_arviz()
-    assert "x[2, 0]" in arviz.summary(inference).index
-    assert arviz.plot_trace(inference, backend="none")
-
-
 SAMPLERS = {
     "de_sgld": {"step_size": 0.05},
     "de_sghmc": {"step_size": 0.1, "friction": 2.0},
@@ -364,10 +356,7 @@ def test_a_comparison_has_a_row_for_each():
 
 def call(sampler="de_sgld", problem=None, network="ring", **options):
     arguments = {"step_size": 0.01, "iterations": 3, "chains": 2} | options
-    arguments = {key: value for key, value in arguments.items() if value is not ...}
-    return concord.sample(
-        sampler, quadratic() if problem is None else problem, network, **arguments
-    )
+    return concord.sample(sampler, problem or quadratic(), network, **arguments)
 
 
 def shaped(function):
@@ -375,23 +364,13 @@ def shaped(function):
 
 
 WRONG_OPTIONS = [  # of ``call``, and the sentences
-    ({"sampler": "de_sgdl"}, "sampler.kind: there is no sampler 'de_sgdl'; did you mean 'de_sgld'"),
-    ({"step_size": np.float64(-1)}, "sampler.step_size: -1.0 does not fit; give number"),
-    ({"step_size": ...}, "sampler: the key 'step_size' is missing; add it (step size eta_k)"),
     ({"step_sise": 1}, "sampler.step_sise: unknown key; did you mean 'step_size'?"),
     ({"chain": 1}, "sampler.chain: unknown key; did you mean 'chains'?"),
     ({"chains": 0}, "chains: 0 does not fit; give integer >= 1"),
-    ({"seed": -1}, "seed: -1 does not fit; give"),
     ({"record": {"agents": [9]}}, "record.agents[0]: there is no agent 9; name agents 0 to 4"),
-    ({"initial": {"kind": "norml"}}, "initial.kind: there is no initial law 'norml'; did you mean"),
     ({"problem": concord.problems.linear_regression}, "is no problem; make one with"),
-    ({"network": nx.empty_graph(5)}, "topology 'own' is not connected, so its agents cannot agree"),
     ({"network": np.full((5, 5), 0.2 + 1j)}, "is no network; give the name of a kind"),
     ({"network": None}, "network: it is missing, and there are 5 agents; give one"),
-    (
-        {"network": nx.DiGraph([(i, (i + 1) % 5) for i in range(5)])},
-        "weights: metropolis needs neighbors that hear each other, and own is directed; use",
-    ),
     (
         {"sampler": "d_ula", "network": np.full((5, 5), 0.2), "fusion": 0.1},
         "sampler d_ula does not mix by weights",
@@ -400,19 +379,11 @@ WRONG_OPTIONS = [  # of ``call``, and the sentences
         {"problem": shaped(lambda x: x[0])},
         "gradient: it returned an array of shape (5, 2) for x of shape (2, 5, 2); return",
     ),
-    ({"problem": shaped(np.sinh), "batch_size": 2}, "Problem takes no mini-batches; leave"),
-    (
-        {"sampler": DESGLD(0.01), "step_size": 0.5},
-        "has its own; leave it out of the call",
-    ),
-    ({"rng": 2, "seed": None}, "rng: seed is None besides; give one of the two"),
+    ({"sampler": DESGLD(0.01), "step_size": 0.5}, "has its own; leave it out of the call"),
 ]
 
 
-def few_points():
-    return concord.problems.linear_regression(np.eye(9), np.ones(9), 1)
-
-
+FEW_POINTS = concord.problems.linear_regression(np.eye(9), np.ones(9), 1)
 WRONG = [
     (
         lambda: concord.law("gossip_ula", quadratic(), "ring", step_size=0.1, iterations=2),
@@ -467,11 +438,7 @@ WRONG = [
         "the sum of H is not positive definite",
     ),
     (
-        lambda: concord.sample("sgd", few_points(), step_size=0.1, iterations=1, batch_size=10),
-        "batch_size: 10 is more points than any agent has, the most are the 9 of agent 0; take",
-    ),
-    (
-        lambda: concord.law("sgd", few_points(), step_size=0.1, iterations=1, batch_size=10),
+        lambda: concord.law("sgd", FEW_POINTS, step_size=0.1, iterations=1, batch_size=10),
         "batch_size: 10 is more points than any agent has",
     ),
     (

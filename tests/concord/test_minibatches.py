@@ -44,6 +44,16 @@ def test_epochs_of_whole_batches_leave_the_rest_until_the_next_shuffle():
         assert len(np.unique(walks)) == (14, 11)[agent]  # none is left out for good
 
 
+def test_every_row_is_drawn_as_often_and_no_padding():
+    """Frequencies of 5 and of 4 rows within five standard errors."""
+    rows = drawn([5, 4], 2, 2, "with_replacement", 400)
+    for agent, count in enumerate((5, 4)):
+        found = np.bincount(rows[:, :, agent].ravel(), minlength=count)
+        expected = found.sum() / count
+        assert len(found) == count
+        assert np.abs(found - expected).max() < 5 * np.sqrt(expected * (1 - 1 / count))
+
+
 @pytest.mark.parametrize("order", ORDERS)
 def test_all_but_the_last_is_never_the_last(order):
     rows = drawn([5, 4], 2, 2, order, 200, pool="all_but_last")

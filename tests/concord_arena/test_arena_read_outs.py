@@ -1,6 +1,5 @@
 """What an entry's answer is made of, what that costs, and who pays for tuning."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -115,7 +114,7 @@ def test_everybody_pays_for_tuning_or_nobody(study):
 
 def test_a_budget_below_one_iteration_leaves_the_start(study):
     run = study.run("tasks", "read=agents+network=ring+entry=de_sgld")
-    run = replace(run, arena=structs.replace(run.arena, budget={"bytes": 5.0}))
+    run = run.vary(arena=structs.replace(run.arena, budget={"bytes": 5.0}))
     found = cells.score(run, cells.build_task(run, Path()))
     assert np.isfinite(value(found, "b2_by_bytes"))
     assert value(found, "status.bytes_set_1", "network") == 0

@@ -1,19 +1,20 @@
 """Cells of the arena: how an entry is tuned, judged and told; a sampler of one's own too."""
 
 import csv
-from dataclasses import replace
+from copy import copy
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import by_hand
+import everything
 import wrong_samplers as wrong
 from concord.errors import ConcordError
 from concord.laws.intervals import mean_interval
 from concord.laws.law import laws_of_versions
 from concord.options import build
-from concord_arena import cells, compete, tuning
+from concord_arena import cells, compete, pairs, tuning
 from concord_arena.jobs import score
 from concord_cli import __main__
 from concord_studies import provenance, results
@@ -21,7 +22,9 @@ from concord_studies.configuration.config import load_config
 from concord_studies.configuration.init import TEMPLATE
 from concord_studies.configuration.study import Study
 from concord_studies.experiment import Experiment, measure
-from concord_studies.tables import head_to_head, leaderboard
+
+head_to_head = everything.kind("tables", "head_to_head")
+leaderboard = everything.kind("tables", "leaderboard")
 
 STUDY = """
 paper: { title: Tiny, authors: us, year: 2026 }
@@ -85,9 +88,11 @@ def test_entries_of_a_task_share_its_problems(study):
     assert one.problems is other.problems is elsewhere.problems
     assert one.cache is other.cache
     assert (one.network.name, elsewhere.network.name) == ("ring", "directed_ring")
-    for changes in ({"seed": 7}, {"agents": 5}, {"paper": "other"}, {"problem_name": "other"}):
+    other = copy(runs[0].problem)
+    other.name = "other"
+    for changes in ({"seed": 7}, {"agents": 5}, {"paper": "other"}, {"problem": other}):
         one = cells.build_task(runs[0], Path())
-        found = cells.build_task(replace(runs[0], **changes), Path())
+        found = cells.build_task(runs[0].vary(**changes), Path())
         assert not np.array_equal(found.problems[0].shift, one.problems[0].shift), changes
         assert found.cache is not one.cache
 
@@ -208,8 +213,8 @@ def test_a_sampler_that_averages_now_and_then_wins_where_bytes_are_paid(study):
 
 def test_a_median_ratio_has_an_interval_over_tasks_where_there_are_several():
     one, other = np.log([2.0, 3.0, 4.0]), np.log([5.0, 6.0, 7.0])
-    assert head_to_head.describe_ratio([one], 3) == "3"
-    assert head_to_head.describe_ratio([one, other], 3) == "4.47 [3, 6]"
+    assert pairs.describe_ratio([one], 3) == "3"
+    assert pairs.describe_ratio([one, other], 3) == "4.47 [3, 6]"
 
 
 def test_tasks_are_printed_as_they_are_typed(capsys):

@@ -5,11 +5,16 @@ import pandas
 import pytest
 from matplotlib.text import Text
 
+import everything
 from concord.errors import ConcordError
 from concord.options import build
-from concord_studies.figures import cells, curves, metric_pairs, solved_curves, style
+from concord_studies.figures import curves, style
 from concord_studies.results import Measured
 
+KINDS = ("best_entries", "metric_pairs", "score_ratios", "solved_curves")
+best_entries, metric_pairs, score_ratios, solved_curves = (
+    everything.kind("figures", kind) for kind in KINDS
+)
 GROWTH = {
     "metric": "p",
     "lines": "entry",
@@ -18,7 +23,7 @@ GROWTH = {
     "legend": "ends",
     **{"x": {"over": "agents"}, "y": {"scale": "log"}},
 }
-RATIOS = {"rows": "entry", "columns": "fault", "metric": "b2", "ratio": {"plain": "none"}}
+RATIOS = {"rows": "entry", "columns": "fault", "metric": "b2", "plain": "none"}
 COLUMNS = ["iteration", "agent", "metric", "value", "lo", "hi", "trials"]
 
 
@@ -60,7 +65,7 @@ def test_the_best_and_by_how_much(tmp_path):
         for entry, zeta, value in (("a", 0, 1.0), ("b", 0, 3.0), ("a", 1, 8.0), ("b", 1, 2.0),
                                    ("a", 2, np.inf), ("b", 2, 5.0), ("a", 3, np.inf))
     ]  # fmt: skip
-    figure = draw(cells, runs, tmp_path, rows="zeta", columns="topology", metric=["b2"], best=True)
+    figure = draw(best_entries, runs, tmp_path, rows="zeta", columns="topology", metric=["b2"])
     said = texts(figure)
     assert {"A\n×3.0", "B\n×4.0", "B\n×>999"} <= set(said)
     assert {"A: A", "B: B", "no finite score"} <= set(said)
@@ -77,16 +82,16 @@ def test_ratios_to_the_plain_condition(tmp_path):
         fault("none", "a", 2.0), fault("loss", "a", 10.0), fault("burst", "a", np.inf),
         fault("none", "b", 1.0), fault("loss", "b", 0, 0.0), fault("burst", "b", 0, -1.0),
     ]  # fmt: skip
-    figure = draw(cells, runs, tmp_path, **RATIOS)
+    figure = draw(score_ratios, runs, tmp_path, **RATIOS)
     assert {"5", "∞", "n/r", "does not apply"} <= set(texts(figure))
     rows = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert len(rows) == 2
     more = [*runs, *(fault(name, "c", 0, 0.0) for name in ("none", "loss", "burst"))]
-    figure = draw(cells, more, tmp_path, **RATIOS)
+    figure = draw(score_ratios, more, tmp_path, **RATIOS)
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [*rows, "C"]
     assert len([patch for patch in figure.axes[0].patches if patch.get_hatch()]) == 1 + 2
     with pytest.raises(ConcordError, match="did you mean 'none'"):
-        draw(cells, runs, tmp_path, **{**RATIOS, "ratio": {"plain": "non"}})
+        draw(score_ratios, runs, tmp_path, **{**RATIOS, "plain": "non"})
 
 
 def test_a_score_at_the_floor_of_its_chains_is_a_bound(tmp_path):
@@ -100,7 +105,7 @@ def test_a_score_at_the_floor_of_its_chains_is_a_bound(tmp_path):
         fault("none", "chains", 0.01, 0.01), fault("loss", "chains", 0.01, 0.01),
         fault("late", "chains", 0.07, 0.01), fault("burst", "chains", 0.1),
     ]  # fmt: skip
-    figure = draw(cells, runs, tmp_path, **RATIOS)
+    figure = draw(score_ratios, runs, tmp_path, **RATIOS)
     said = [text.get_text() for text in figure.axes[0].texts]
     assert said == ["≤0.5", "4", "≤5", "–", "≥7", "≥10"]
     white = (figure.axes[0].images[0].get_array() == 1).all(axis=-1)

@@ -6,13 +6,11 @@ Problems that read downloaded data are tested beside this file.
 import numpy as np
 import pytest
 
-from concord import kinds, streams
-from concord.batch_gradients import MiniBatches
+from concord import kinds
 from concord.contracts import dtype_of
 from concord.errors import ConcordError
-from concord.minibatches import Batches
 from concord_arena.testing import CHECKS, Inapplicable
-from concord_arena.testing.parts import AGENTS, CHAINS, draw_positions, problems_of
+from concord_arena.testing.parts import draw_positions, problems_of
 
 
 def built(kind):
@@ -39,14 +37,6 @@ def test_contract(kind, check):
         check(kinds.find("problems", kind, "tests"))
     except Inapplicable as reason:
         pytest.skip(str(reason))
-
-
-@every_kind
-def test_agents_share_the_points_as_evenly_as_can_be(kind):
-    for problem in offering(kind, "batch_gradient"):
-        assert problem.counts.shape == (AGENTS,)
-        assert problem.counts.max() - problem.counts.min() <= 1
-        assert problem.counts.sum() > 20 or sorted(problem.counts) == [3, 4, 4]
 
 
 @every_kind
@@ -94,35 +84,3 @@ def test_minimizers_have_no_gradient(kind):
         assert left <= 1e-5 + 1e-8 * np.abs(problem.gradient(start)).max()
         alone = problem.minimize(linear[:, [1]], curvature, start[:, [1]], [1])[0]
         np.testing.assert_allclose(alone, x[:, [1]], rtol=0, atol=1e-5 * np.abs(x[:, 1]).max())
-
-
-class Watched:
-    """A problem of which only the rows are noted that mini-batches are made of."""
-
-    def __init__(self, problem):
-        self.agents, self.dim, self.counts = problem.agents, problem.dim, problem.counts
-        self.seen = []
-
-    def batch_gradient(self, x, rows):
-        self.seen.append(rows.copy())
-        return x
-
-
-@every_kind
-def test_mini_batches_draw_every_point_of_every_agent_and_no_padding(kind):
-    """Frequencies of rows within five standard errors; the last row of the longest is reached."""
-    for problem in offering(kind, "batch_gradient"):
-        if problem.counts.max() > 20:
-            continue  # so many that the others show it
-        watched, x = Watched(problem), draw_positions(problem)
-        rng = streams.generator(7, "rows")
-        estimated = MiniBatches(watched, Batches(batch_size=2), CHAINS, rng)
-        for _ in range(400):
-            estimated.gradient(x)
-        rows = np.array(watched.seen)
-        for agent, count in enumerate(problem.counts):
-            drawn = np.bincount(rows[:, :, agent].ravel(), minlength=count)
-            assert len(drawn) == count
-            expected = drawn.sum() / count
-            spread = np.sqrt(expected * (1 - 1 / count))
-            assert np.abs(drawn - expected).max() < 5 * spread

@@ -7,6 +7,8 @@ import pytest
 
 import concord
 from concord.arguments import ChosenSampler
+from concord.laws.law import laws_of_versions
+from concord.stability import diverges, largest_stable_step
 from concord_arena import recommend
 from concord_arena.tuning import find_limit, leave_out_conditions
 
@@ -30,6 +32,8 @@ def test_laws_settle_just_below_it_and_diverge_just_above(kind, conditions):
     options = SAMPLERS[kind]
     sampler = ChosenSampler.parse({"kind": kind, "step_size": 0.01, **options}, "it").params
     limit = find_limit(sampler, "step_size", problem, network)
+    # Both are bisections, to 1e-3 and to 1e-4 of the step.
+    assert largest_stable_step(sampler, problem, network) == pytest.approx(limit, rel=1.2e-3)
     growth = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", concord.DivergenceWarning)
@@ -53,3 +57,20 @@ def test_the_answer_states_the_largest_stable_step_with_losses():
     answer = recommend(problem, network, budget={"gradients": 20}, samplers=["de_sgld"])
     sampler = ChosenSampler.parse({"kind": "de_sgld", "step_size": 0.01}, "it").params
     assert answer.table["stable"][0] == find_limit(sampler, "step_size", problem, network)
+
+
+def test_where_who_moves_is_drawn_means_settle_below_it():
+    problem = concord.problems.gaussian(agents=4, dim=1, condition=3.0, heterogeneity=1.0)
+    network = concord.network("ring", 4)
+    given = {"kind": "gossip_ula", "drift": "whole"}
+    limit = largest_stable_step(
+        ChosenSampler.parse({**given, "step_size": 0.01}, "it").params, problem, network
+    )
+    growth = []
+    for share in (0.9, 1.1):
+        sampler = ChosenSampler.parse({**given, "step_size": share * limit}, "it").params
+        assert diverges(sampler, problem, network) == (share > 1)
+        path = laws_of_versions([sampler], [problem], network, (5.0, 0.0))
+        early, late = np.abs(path.marginals_at([100, 200]).mean[:, 0] - problem.posterior.mean)
+        growth.append(late.max() / early.max())
+    assert growth[0] < 1.1 and growth[1] > 10  # where they settle agents keep a bias

@@ -76,8 +76,8 @@ def test_a_law_that_goes_step_by_step_says_how_far_it_is(shown):
     terminal = shown()
     problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]]], b=[[1.0], [0.0]])
     steps = {"kind": "harmonic", "a": 0.1, "c": 0.1}
-    concord.law("de_sgld", problem, "complete", iterations=20_000, step_size=steps)
-    assert "exact law:" in terminal.getvalue() and "/20000 [" in terminal.getvalue()
+    concord.law("de_sgld", problem, "complete", iterations=3000, step_size=steps)
+    assert "exact law:" in terminal.getvalue() and "/3000 [" in terminal.getvalue()
 
 
 def test_a_reader_who_has_seen_enough_ends_a_command_quietly():

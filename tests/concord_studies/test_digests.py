@@ -253,7 +253,7 @@ def plugin(tmp_path, monkeypatch) -> Path:
     """A plug-in in a study's folder, with a helper beside it."""
     path = tmp_path / "my-study" / "plugins" / "metrics" / "rate.py"
     path.parent.mkdir(parents=True)
-    path.write_text("METRICS = ()\nX = open('table.csv')\n")
+    path.write_text("X = open('table.csv')\n")
     (path.parents[1] / "helper.py").write_text("V = 2.0\n")
     monkeypatch.setattr(kinds, "studies", [tmp_path / "my-study"])
     return path

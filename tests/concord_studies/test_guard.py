@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 
 import pytest
-import yaml
 
 import by_hand
 from concord.errors import ConcordError
@@ -128,26 +127,14 @@ def test_statements_that_nobody_plans_are_removed_after_a_while(monkeypatch):
         assert plan(seed=2).exists() and old.exists() == (later < statements.LIFETIME)
 
 
-OWN = {
-    "paper": {"title": "Mine", "authors": "Me", "year": 2026},
-    "experiments": {
-        "rows": {
-            "problem": {
-                **{"kind": "table", "model": "linear_regression", "data": "rows.csv"},
-                **{"target": "y"},
-            },
-            **{"agents": 2, "chains": 4, "iterations": 5, "metrics": ["w2"], "topology": "ring"},
-            "sampler": {"kind": "de_sgld", "step_size": 0.01},
-        }
-    },
-}
+OWN = Path(__file__).with_name("own_rows.yaml")
 ROWS = "x,y\n" + "".join(f"{k},{k % 3}\n" for k in range(8))
 
 
 def test_a_table_of_ones_own_that_was_changed_while_the_job_waited_is_refused(capsys):
     folder = Path("config/papers/mine")
     folder.mkdir(parents=True)
-    (folder / "study.yaml").write_text(yaml.safe_dump(OWN))
+    shutil.copy(OWN, folder / "study.yaml")
     (folder / "rows.csv").write_text(ROWS)
     study = Study(folder, load_config())
     (experiment,) = by_hand.experiments(study).values()

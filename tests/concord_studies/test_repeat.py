@@ -1,7 +1,6 @@
 """A run of the pipeline in a notebook: its bytes, its trace in ArviZ, and its example."""
 
 import doctest
-from dataclasses import replace
 from pathlib import Path
 
 import arviz_stats
@@ -30,7 +29,7 @@ def resolved(tmp_path_factory):
     study = Study(
         ROOT / "config/papers/gurbuzbalaban2021", load_config(ROOT / "config/config.yaml")
     )
-    run = replace(study.run(experiment, name), chains=70, iterations=30)
+    run = study.run(experiment, name).vary(chains=70, iterations=30)
     by_hand.write(Experiment(study.path, {name: run}), runs.parent)
     draws = runs.with_name("draws.nc")
     assert main(["sample", str(runs), "-o", str(draws)]) == 0

@@ -5,9 +5,10 @@ from collections import Counter
 import pytest
 
 from concord import kinds
+from concord.errors import ConcordError
 from concord.kinds import display_name
 from concord_studies import metrics, words
-from concord_studies.contracts import Label, declared
+from concord_studies.contracts import Label
 from concord_studies.metrics import matches
 
 for family in kinds.names("metrics"):
@@ -81,16 +82,17 @@ def test_every_sampler_has_a_name_of_its_own():
 
 PRICED = '''"""Watts that agents have drawn."""
 
-from concord_studies.contracts import Label, declared
-from concord_studies.metrics import matches
-
-METRICS = ("watts", "watts_peak")
-LABELS = {
-    "watts_peak": Label("largest power", "peak"),
-    "watts": Label(axis="power drawn", unit="W"),
-}
+from concord_studies.contracts import Label
+from concord_studies.metrics import yields
 
 
+@yields(
+    ("watts", "watts_peak"),
+    labels={
+        "watts_peak": Label("largest power", "peak"),
+        "watts": Label(axis="power drawn", unit="W"),
+    },
+)
 def rows(m):
     return iter(())
 '''
@@ -111,12 +113,31 @@ def test_a_plug_in_declares_its_own_and_is_not_executed_for_it(tmp_path):
     assert words.metric("watts_peak") == "watts peak" and "watts" not in metrics.prices()
 
 
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (PRICED.replace("labels=", "label="), "line 7: .*unexpected keyword argument 'label'"),
+        (PRICED.replace("def rows", "def row"), "it lacks rows, which a metric defines"),
+        ("def rows(m):\n    return iter(())\n", "write @yields"),
+    ],
+    ids=["keyword", "function", "none"],
+)
+def test_a_misspelled_declaration_is_refused_at_once(tmp_path, text, sentence):
+    (tmp_path / "plugins" / "metrics").mkdir(parents=True)
+    path = tmp_path / "plugins" / "metrics" / "power.py"
+    path.write_text(text)
+    kinds.use(tmp_path)
+    with pytest.raises(ConcordError, match=sentence) as caught:
+        metrics.find_family("power")
+    assert str(path) in str(caught.value)
+
+
 @pytest.mark.parametrize("kind", kinds.built_in("metrics"))
 def test_families_declare_what_is_theirs(kind):
-    module = kinds.find("metrics", kind, "tests")
-    for what in ("LABELS", "CONDITIONS", "EXACT", "OF_LAW"):
-        for name in declared(module, what):  # a metric, or a pattern or the beginning of some
-            named = (matches(n, own) for n in (name, f"{name}_*") for own in module.METRICS)
-            assert name in module.METRICS or any(named), f"{what}: {name}"
-    assert all(isinstance(label, Label) for label in declared(module, "LABELS").values())
-    assert declared(module, "NETWORK") in (None, *metrics.NETWORKS)
+    family = metrics.find_family(kind)
+    stated = *family.labels, *family.conditions, *family.exact, *family.of_law
+    for name in stated:  # a metric, or a pattern or the beginning of some
+        named = (matches(n, own) for n in (name, f"{name}_*") for own in family.metrics)
+        assert name in family.metrics or any(named), name
+    assert all(isinstance(label, Label) for label in family.labels.values())
+    assert family.network in (None, *metrics.NETWORKS)

@@ -25,31 +25,6 @@ def test_draws_and_laws(name: str):
     assert not wrong
 
 
-class TestWhatIsChangedALittle:
-    NAME = "de_sgld/usual"
-
-    def wrong(self, case: dict[str, Any]) -> list[str]:
-        wanted = {self.NAME: DRAWS[self.NAME]}
-        return compare.compare(wanted, {self.NAME: cases.outcome(case)}, [])[1]
-
-    def test_is_nothing(self):
-        assert not self.wrong(CASES[self.NAME])
-
-    def test_is_the_step(self):
-        changed = CASES[self.NAME] | {"options": {"step_size": 0.01 * 1.001}}
-        assert "differs by" in self.wrong(changed)[0]
-
-    def test_is_the_noise(self, monkeypatch: pytest.MonkeyPatch):
-        class Louder(np.random.Generator):
-            def standard_normal(self, *a: Any, **k: Any) -> Any:
-                values = super().standard_normal(*a, **k)
-                values *= 1 + 1e-6
-                return values
-
-        monkeypatch.setattr(np.random, "Generator", Louder)
-        assert "differs by" in self.wrong(CASES[self.NAME])[0]
-
-
 @pytest.mark.parametrize(
     ("wanted", "found", "least", "most"),
     [

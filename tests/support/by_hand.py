@@ -8,7 +8,7 @@ from concord_studies import metrics
 from concord_studies.configuration.study import Study
 from concord_studies.configuration.universes import Multiverse
 from concord_studies.digests import digest
-from concord_studies.experiment import Experiment, measure, read_runs, to_csv
+from concord_studies.experiment import Experiment, build_experiment, measure, read_runs
 from concord_studies.provenance import write_provenance
 from concord_studies.runs.measure import measurement
 from concord_studies.runs.run import Run
@@ -29,7 +29,7 @@ def write(experiment: Experiment, folder: Path) -> Path:
 def experiments(study: Study) -> dict[str, Experiment]:
     """Return the experiments of a study by name."""
     return {
-        name: Experiment(study.path, {run.name: run for run in study.select(name, "")})
+        name: build_experiment(study.path, {run.name: run for run in study.runs_of(name)})
         for name in study.experiments
     }
 
@@ -51,7 +51,7 @@ def make(study: Study, results: Path, sampled: Callable[[Run], Run] | None = Non
             problem = run.build_problem(RESOURCES)
             trace = sample(sampled(run), problem)
             rows[name] = metrics.measure(run.metrics, measurement(run, problem, trace, RESOURCES))
-        tables[-1].write_text(to_csv(experiment, rows))
+        tables[-1].write_text(experiment.table(rows))
         write_provenance([tables[-1]], planned=digest(runs.read_text()))
     return tables
 
@@ -60,7 +60,7 @@ def write_nothing(experiment: Experiment, folder: Path) -> None:
     """Write an experiment's runs.yaml, and a table of metrics without any row."""
     runs = write(experiment, folder)
     table = runs.with_name("metrics.csv")
-    table.write_text(to_csv(experiment, {}))
+    table.write_text(experiment.table({}))
     write_provenance([table], planned=digest(runs.read_text()))
 
 

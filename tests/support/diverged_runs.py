@@ -24,6 +24,7 @@ from concord.networks.compressions import Compression
 from concord.networks.conditions import Conditions
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
+from concord.problems.from_options import from_options
 from concord.problems.kinds import linear_regression
 from concord.samplers.d_ula import DULA
 from concord.samplers.de_psgld import DEPSGLD, Ball
@@ -32,7 +33,6 @@ from concord.samplers.de_sgld import DESGLD
 from concord.samplers.gossip_ula import GossipULA
 from concord.samplers.qlsd import QLSD
 from concord.sampling import initial
-from concord.sampling.partition import Partition
 from concord.sampling.schedules import Schedule
 from concord.sampling.trace import Trace
 from concord_studies import metrics
@@ -66,9 +66,7 @@ SAMPLERS = (
 )
 
 RECORD = Recorded(
-    "extra2024_accuracy_synthetic",
-    "accuracy_mean",
-    {"network": "complete", "sampler": "de_sgld"},
+    "extra2024_accuracy_synthetic", "accuracy_mean", {"network": "complete", "sampler": "de_sgld"}
 )
 
 
@@ -84,11 +82,7 @@ def kept(table: str) -> Path:
 @cache
 def problem(dim: int) -> Any:
     """Return a linear regression that is everything else besides."""
-    params = linear_regression.Params(points=10 * AGENTS, dim=dim)
-    partition = Partition.parse({"kind": "equal"}, "partition")
-    made: Any = linear_regression.build(
-        params, AGENTS, partition, lambda what: np.random.default_rng(0), Path()
-    )
+    made: Any = from_options(linear_regression)(AGENTS, points=10 * AGENTS, dim=dim)
     law = made.posterior
     precision = np.linalg.inv(law.cov)
 

@@ -1,6 +1,7 @@
 """The kinds of Concord and of all its studies: what tests over all kinds are about."""
 
 import shutil
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,14 @@ def shared(study: str, name: str) -> Any:
     """Return a module that the kinds of a study share."""
     (folder,) = (folder for folder in STUDIES if folder.name == study)
     return import_module(kinds.module_of(folder / "plugins" / f"{name}.py"))
+
+
+@cache
+def studies() -> dict[str, Any]:
+    """Return the papers and studies by key, at paper scale, as planning loads them."""
+    from concord_studies.configuration.project import load_studies
+
+    return load_studies(ROOT / "config", checked=True)[1]
 
 
 def copy(study: str, folder: Path) -> None:

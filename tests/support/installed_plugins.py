@@ -5,6 +5,7 @@ from pathlib import Path
 LADDER = '''"""Two lines of agents, side by side, with rungs between them."""
 
 {imports}
+from concord.errors import ConcordError
 from concord.options import Options
 
 
@@ -15,6 +16,8 @@ class Params(Options):
 def graph(params, agents):
     import networkx as nx
 
+    if agents % 2:
+        raise ConcordError(f"{{agents}} agents make no rails; use an even number")
     return nx.convert_node_labels_to_integers(nx.ladder_graph(agents // 2))
 '''
 

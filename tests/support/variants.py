@@ -3,9 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-import concord
 from concord import kinds, streams
 from concord.problems.kinds import linear_regression
 from concord.sampling import partition
@@ -26,25 +23,3 @@ def problem(agents: int, dim: int, share: Any = "split", points: int = 3) -> Any
     return linear_regression.build(
         params, agents, split, lambda what: streams.generator(3, what, agents), Path("unused")
     )
-
-
-def tilted(agents: int, dim: int, equal: bool = False) -> Any:
-    """Return a quadratic problem with unequal agents; with equal Hessians if they should be."""
-    rng = np.random.default_rng(8)
-    root = rng.standard_normal((agents, dim, dim)) / 2
-    gram = root @ root.swapaxes(1, 2) + 0.3 * np.eye(dim)
-    shift = rng.standard_normal((agents, dim))
-    return concord.problems.quadratic(gram[[0] * agents] if equal else gram, shift)
-
-
-class Scaled:
-    """A generator whose normal numbers are too large by a factor."""
-
-    def __init__(self, rng: np.random.Generator, factor: float) -> None:
-        self._rng, self._factor = rng, factor
-
-    def standard_normal(self, size: Any = None, dtype: Any = float) -> np.ndarray:
-        return self._rng.standard_normal(size, dtype) * self._factor
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._rng, name)

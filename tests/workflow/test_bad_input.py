@@ -30,6 +30,9 @@ TARGETS = {
     ),
     "gurbuz2021": f"there is no target 'gurbuz2021'; did you mean '{PAPER}'?",
     "legder": "there is no target 'legder'; did you mean 'ledger'?",
+    "./legder": "there is no target 'legder'; did you mean 'ledger'?",
+    "legder/": "there is no target 'legder'; did you mean 'ledger'?",
+    "gurbuz 2021": f"there is no target 'gurbuz 2021'; did you mean '{PAPER}'?",
     "results=second": (
         "there is no target 'results=second'; to set it, type: --config results=second"
     ),

@@ -41,7 +41,7 @@ def test_jobs_run_in_the_environment_with_the_code_of_the_project(project, tmp_p
     monkeypatch.setenv("PATH", f"{base}/bin{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", "elsewhere")
     target = f"{RESULTS}/linear_step/metrics.csv"
-    done = project.snakemake(target, "--sdm", "conda", config=["conda=true"])
+    done = project.snakemake(target, "--sdm", "conda")
     assert done.returncode == 0, done.stdout
     made = project.folder / ".snakemake/conda"
     (asked,) = made.glob("*.yaml")

@@ -1,5 +1,8 @@
 """What is optional: PyTorch for the LeNet problem, and SVHN's file among its test sets."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 from smoke_project import Project
 
@@ -7,27 +10,7 @@ import everything
 
 lenet = everything.kind("problems", "lenet")
 pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
-PAPER = """
-paper: { title: Tiny, authors: A, year: 2020 }
-problems: { mnist: { kind: lenet, training_images: 100 } }
-experiments:
-  tiny:
-    problem: mnist
-    agents: 1
-    topology: ring
-    initial: { kind: problem }
-    chains: 1
-    iterations: 2
-    sampler: { kind: sgd, step_size: 1.0e-4, batch_size: 50 }
-    record: { at: [2], draws: false, average: false, averages: [predictive] }
-    metrics: [predictions]
-figures:
-  map:
-    kind: cells
-    title: Map
-    runs: [tiny]
-    options: { metric: confusion_mnist, panels: [{ title: SGD }] }
-"""
+PAPER = Path(__file__).with_name("tiny_lenet.yaml")
 MAP = "results/smoke/tiny/figures/map.pdf"
 
 
@@ -35,7 +18,7 @@ MAP = "results/smoke/tiny/figures/map.pdf"
 def tiny(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     monkeypatch.delenv("CONCORD_DATA_MIRROR", raising=False)
     (project.paper.parent / "tiny").mkdir()
-    (project.paper.parent / "tiny" / "study.yaml").write_text(PAPER)
+    shutil.copy(PAPER, project.paper.parent / "tiny" / "study.yaml")
     everything.copy("parayil2020", project.paper.parent / "tiny")
     return project
 

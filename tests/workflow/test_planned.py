@@ -7,21 +7,12 @@ from pathlib import Path
 import pytest
 from smoke_project import PAPER, RESULTS, STUDY, Project, timeless
 from snakemake.iocontainers import Wildcards
-from test_scenarios import (
-    ALL,
-    EXPERIMENT,
-    FIGURE,
-    OTHER,
-    TABLE,
-    WHOLE,
-    copy,
-    made,
-    reduce,
-    remade,
-)
+from test_scenarios import ALL, EXPERIMENT, FIGURE, TABLE, WHOLE, copy, made, reduce, remade
 
 from concord import kinds
+from concord_studies.configuration import project
 from concord_studies.plan import Plan
+from concord_studies.targets import Targets
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 __all__ = ["copy", "made"]  # fixtures
@@ -37,6 +28,7 @@ case "$BASH_EXECUTION_STRING" in
     fi
 esac
 """
+SMOKE = {"scale": "smoke"}
 SNAKEMAKE = " ".join(Project.command(*ALL))
 
 
@@ -127,12 +119,28 @@ def test_a_job_on_another_machine_has_the_statement_of_the_call_that_submitted_i
     monkeypatch.setenv("CONCORD_PLANNED", "")
     job, kept = Wildcards(fromdict={"study": PAPER, "experiment": EXPERIMENT}), kinds.studies[:]
     try:
-        planned = Plan({"scale": "smoke"}, submits=lambda: True).write("runs", job)
+        planned = Plan("config", SMOKE, submits=lambda: True).write("runs", job)
         with copy.edited(STUDY, "- 0.006", "- 0.007"):
-            assert Plan({"scale": "smoke"}, writes=False).write("runs", job) == planned
-            assert Plan({"scale": "smoke"}).write("runs", job) != planned
+            assert Plan("config", SMOKE, writes=False).write("runs", job) == planned
+            assert Plan("config", SMOKE).write("runs", job) != planned
     finally:
         kinds.use(*kept)
+
+
+def test_studies_are_checked_once_until_a_file_changes(fresh, monkeypatch):
+    monkeypatch.chdir(fresh.folder)
+    checked, kept = [], kinds.studies[:]
+    monkeypatch.setattr(project, "check_study", lambda study: checked.append(study.key))
+    try:
+        for plans in (1, 2):
+            Plan("config", SMOKE)
+            assert checked == [PAPER], plans
+        Plan("config", {**SMOKE, "seed": 2})
+        with fresh.edited(STUDY, "- 0.006", "- 0.007"):
+            Plan("config", SMOKE)
+    finally:
+        kinds.use(*kept)
+    assert checked == [PAPER] * 3
 
 
 def test_a_dry_run_leaves_no_result(fresh):
@@ -144,6 +152,7 @@ def test_a_dry_run_leaves_no_result(fresh):
 def test_metrics_copied_without_snakemakes_records_are_not_made_again(copy):
     """Whichever file was copied last; of those copied over others Snakemake says so."""
     shutil.rmtree(copy.folder / ".snakemake")
+    assert remade(copy) == set()
     for second, path in enumerate(reversed(copy.results().values()), start=1):
         os.utime(path, (second, second))
     assert "measure" not in remade(copy)
@@ -158,25 +167,8 @@ def test_what_was_deleted_of_an_output_is_made_again(copy, monkeypatch):
     monkeypatch.chdir(copy.folder)
     kept = kinds.studies[:]
     try:
-        asked = Plan({"scale": "smoke"}, writes=False).list_existing_outputs(Wildcards())
+        asked = Targets(Plan("config", SMOKE, writes=False)).list_existing(Wildcards())
     finally:
         kinds.use(*kept)
     files = {name for name in copy.results() if name.startswith(("figures/", "claims."))}
     assert len(files) == 9 and {f"{RESULTS}/{name}" for name in files} == set(asked)
-
-
-@pytest.mark.thorough
-def test_metrics_of_another_plan_are_not_shown(copy):
-    """Of a copy over results that Snakemake takes for its own."""
-    before = {name: path.read_bytes() for name, path in copy.results().items() if "." in name}
-    with copy.edited(STUDY, "- 0.006", "- 0.007"):
-        copy.make(TABLE)
-    folder = copy.folder / RESULTS
-    others = {n: (folder / n).read_bytes() for n in before if n.startswith(f"{EXPERIMENT}/")}
-    copy.make(*ALL)
-    for name, content in others.items():
-        (folder / name).write_bytes(content)
-    done = copy.snakemake(OTHER)
-    assert f"concord: {TABLE}: it was made from another runs.yaml; delete the file" in done.stdout
-    (copy.folder / TABLE).unlink()
-    copy.make(OTHER)

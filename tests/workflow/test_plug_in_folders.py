@@ -2,25 +2,17 @@
 
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
+import yaml
 from smoke_project import RESULTS, Project
 
 from installed_plugins import LADDER, install
 
 pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
 
-STUDY = {
-    "paper": {"title": "Mine", "authors": "Me", "year": 2026},
-    "problems": {"gaussian": {"kind": "gaussian", "dim": 2}},
-    "experiments": {
-        "compare": {
-            **{"problem": "gaussian", "agents": 4, "chains": 4, "iterations": 5},
-            **{"topology": "rungs", "sampler": {"kind": "de_sgld", "step_size": 0.01}},
-            **{"metrics": ["w2"]},
-        }
-    },
-}
+STUDY = Path(__file__).with_name("rungs.yaml")
 MADE = f"{RESULTS}/compare/metrics.csv"
 
 
@@ -40,7 +32,7 @@ def made(project: Project, *folders: object) -> str:
 
 
 def test_jobs_find_what_planning_has_found(project, tmp_path):
-    project.rewrite(STUDY)
+    project.rewrite(yaml.safe_load(STUDY.read_text()))
     assert "there is no topology 'rungs'" in made(project)
     words = LADDER.format(imports="import words_of_rungs")
     install(tmp_path / "mine", "of-rungs", {"ladder_of.py": words}, "ladder_of")

@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
-import yaml
 from smoke_project import PAPER, Project
 from test_universes import SECTIONS
 
+import everything
 from concord_studies import provenance
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.thorough]
@@ -31,34 +31,7 @@ STUDIED = {
         }
     },
 }
-ARENA = {
-    "paper": {"title": "The arena", "authors": "us", "year": 2026},
-    "problems": {"apart": {"kind": "gaussian", "condition": 10.0, "dim": 2, "heterogeneity": 3.0}},
-    "defaults": {"agents": 8, "topology": "ring", "chains": 100, "iterations": 20000},
-    "experiments": {
-        "tasks": {
-            "problem": "apart",
-            "arena": {"budget": {"gradients": 100.0}, "sets": 2},
-            "sweep": {
-                "start": {"near": {}},
-                "entry": {
-                    kind: {
-                        "sampler": {"kind": kind, "step_size": 0.01},
-                        "arena": {"tune": "step_size"},
-                    }
-                    for kind in ("de_sgld", "extra_sgld")
-                },
-            },
-        }
-    },
-    "tables": {
-        "leaderboard": {
-            **{"kind": "leaderboard", "title": "Ranks", "runs": ["tasks"]},
-            "options": {"prices": ["gradients"], "targets": [1, 0.1]},
-        }
-    },
-}
-
+ARENA = Path(__file__).with_name("small_arena.yaml").read_text()
 ALL = ("reproduce", "arena", f"multiverse_{PAPER}", "ledger", "made")
 STATED = {"sha256", "concord", "commit", "lock", "python", "time"}
 
@@ -70,7 +43,8 @@ def finished(tmp_path_factory) -> Project:
     project.rewrite(STUDIED)
     study = project.folder / "config/studies/arena/study.yaml"
     study.parent.mkdir(parents=True)
-    study.write_text(yaml.safe_dump(ARENA, sort_keys=False))
+    study.write_text(ARENA)
+    everything.copy("arena", study.parent)
     for _ in range(2):  # verdicts take in the multiverse once it is there
         project.make(*ALL)
     return project

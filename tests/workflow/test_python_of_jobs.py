@@ -3,9 +3,8 @@
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
-from concord_studies.plan import Plan
+from concord_studies.job_shell import write_prefix
 
 
 def write_program(path: Path, line: str) -> str:
@@ -21,9 +20,8 @@ def test_jobs_run_the_python_of_snakemake_whatever_it_is_called(tmp_path, monkey
     other = Path(write_program(tmp_path / "other" / "python", "echo another; exit 0"))
     monkeypatch.setattr(sys, "executable", own)
     monkeypatch.setenv("PATH", f"{other.parent}:/usr/bin:/bin")
-    monkeypatch.delenv("CONDA_PREFIX", raising=False)
-    prefix = Plan.prefix.fget(SimpleNamespace(mirror=None)).format()
-    job = f"set -euo pipefail; {prefix} python -c 'import sys; print(sys.argv[1:])' 'b c'"
-    for activate, said in (("", "['b c']"), ("export CONDA_PREFIX=/env; ", "another")):
-        done = subprocess.run(["bash", "-c", activate + job], capture_output=True, text=True)
+    for installs, said in ((False, "['b c']"), (True, "another")):
+        prefix = write_prefix(None, installs).format()
+        job = f"set -euo pipefail; {prefix} python -c 'import sys; print(sys.argv[1:])' 'b c'"
+        done = subprocess.run(["bash", "-c", job], capture_output=True, text=True)
         assert done.stdout.strip() == said, done.stderr

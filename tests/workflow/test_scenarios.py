@@ -3,9 +3,7 @@
 import json
 import os
 import re
-import shutil
 import textwrap
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -111,14 +109,6 @@ def test_what_is_edited_is_made_again_and_nothing_else(what, made):
     path, old, new, rules = EDITS[what]
     with made.edited(path, old, new):
         assert remade(made) == rules
-    assert remade(made) == set()
-
-
-def test_what_is_edited_is_noticed_without_snakemakes_records(copy):
-    shutil.rmtree(copy.folder / ".snakemake")
-    assert remade(copy) == set()
-    with copy.edited(STUDY, "- 0.006", "- 0.007"):
-        assert remade(copy) == WHOLE
 
 
 def test_a_library_of_another_version_makes_again_what_uses_it(made):
@@ -174,22 +164,11 @@ def test_the_rules_are_a_module_of_another_workflow(copy):
     assert copy.jobs("results/rows.txt") == {}
 
 
-def damaged(content: bytes) -> bytes:
-    return content.replace(b"0", b"1", 1)
-
-
-def cut(content: bytes) -> bytes:
-    return content[: len(content) // 2]
-
-
-@pytest.mark.parametrize("damage", [damaged, cut])
-@pytest.mark.parametrize("keeps_time", [True, False])
-def test_a_table_that_was_edited_or_cut_is_refused(damage: Callable, keeps_time, copy):
+def test_a_table_that_was_edited_is_refused_whatever_its_time(copy):
     table = copy.folder / TABLE
     time = os.stat(table).st_mtime_ns
-    table.write_bytes(damage(table.read_bytes()))
-    if keeps_time:
-        os.utime(table, ns=(time, time))
+    table.write_bytes(table.read_bytes().replace(b"0", b"1", 1))
+    os.utime(table, ns=(time, time))
     done = copy.snakemake(OTHER)
     assert done.returncode != 0
     assert f"concord: {TABLE}: it is not as it was written; delete the file" in done.stdout

@@ -3,6 +3,7 @@
 import csv
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -10,41 +11,7 @@ from smoke_project import PAPER, STUDY, Project
 
 pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
 
-WALK = {"experiment": "walk", "metric": "w2_exact", "agents": [0]}
-LOSS = {"kind": "bernoulli", "rate": 0.4, "direction": "one_way"}
-ANOTHER = {"says": "another", "reason": "also used"}
-SECTIONS = {
-    "paper": {"title": "A paper", "authors": "A. Author", "year": 2021},
-    "assumptions": {
-        "weights": {
-            "value": "Metropolis weights",
-            "alternatives": [
-                {**ANOTHER, "label": "lazy", "set": {"sampler.weights": "lazy_metropolis"}},
-                {**ANOTHER, "label": "lossy", "set": {"network.loss": LOSS}},
-            ],
-        }
-    },
-    "defaults": {"agents": 6, "chains": 8, "iterations": 12, "record": {"agents": [0]}},
-    "experiments": {
-        "walk": {
-            "problem": {"kind": "linear_regression", "points": 60, "dim": 2},
-            "metrics": ["w2"],
-            "sampler": {"kind": "de_sgld", "step_size": 0.015},
-            "sweep": {"topology": ["ring", "no_edges"]},
-        }
-    },
-    "claims": {
-        "nearer": {
-            **{"where": "Fig 1", "says": "on the ring agents end nearer", "reason": "exact"},
-            "check": {
-                "kind": "order",
-                "both": WALK,
-                "lower": {"runs": {"topology": "ring"}},
-                "higher": {"runs": {"topology": "no_edges"}},
-            },
-        }
-    },
-}
+SECTIONS = yaml.safe_load(Path(__file__).with_name("walk.yaml").read_text())
 TARGETS = (f"multiverse_{PAPER}", "ledger")
 
 

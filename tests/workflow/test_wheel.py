@@ -4,7 +4,6 @@ The environment has the wheel alone; what it needs besides is lent by the enviro
 """
 
 import os
-import re
 import subprocess
 import sys
 import venv
@@ -89,12 +88,6 @@ def test_its_commands_work_in_any_folder(installed):
     installed.concord("run", study, "networks", RUN, "--scale", "smoke", "-o", "alone")
     assert "w2_exact" in (installed.folder / "alone" / "metrics.csv").read_text()
     assert installed.concord("orphans") == ""
-
-
-def test_the_lines_of_the_readme_run(installed):
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
-    shape = installed.run("-c", code + "\nprint(trace['x'].shape[1:], law.mean.shape)")
-    assert shape.split("\n")[-2] == "(10001, 8, 2) (10001, 8, 2)"
 
 
 def test_a_study_of_ones_own_runs_with_its_plugin(installed):

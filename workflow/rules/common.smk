@@ -2,6 +2,9 @@
 import os
 import shlex
 import sys
+from functools import partial
+
+from snakemake.settings.types import DeploymentMethod
 
 os.environ.update(MPLBACKEND="agg")  # as in concord_cli.__main__
 
@@ -11,7 +14,9 @@ checkout = os.path.normpath(f"{place}/../..")
 if os.path.isdir(f"{checkout}/src/concord"):
     sys.path.insert(0, f"{checkout}/src")
 try:
+    from concord_studies.job_shell import write_prefix
     from concord_studies.plan import Plan
+    from concord_studies.targets import Targets
 except ModuleNotFoundError as error:
     if hasattr(place, "repo_path"):  # git+file:
         source = f"git+file://{os.path.abspath(place.repo_path)}@{place.ref}"
@@ -27,9 +32,19 @@ except ModuleNotFoundError as error:
         f"{sys.executable} lacks; type: {remedy}"
     )
 
+# The configuration is config/config.yaml; its schema is concord_studies.configuration.config.Config
+# (as JSON Schema: `make schema`, config/config.schema.json), and that of studies beside it.
 # `config` holds what --config sets. The file is not a configfile of Snakemake's, which would read
 # it first: it crashes on some files, and does not say where another is wrong.
-plan = Plan(config, workflow.is_main_process, submits=lambda: not workflow.local_exec)
+METHODS = workflow.deployment_settings.deployment_method
+plan = Plan(
+    "config",
+    changes=config,
+    writes=workflow.is_main_process,
+    installs=DeploymentMethod.CONDA in METHODS,
+    submits=lambda: not workflow.local_exec,
+)
+targets = Targets(plan)
 os.environ.setdefault("CONCORD_PLANNED", "")
 
 
@@ -39,15 +54,39 @@ envvars:
 
 
 RESULTS = plan.results
+EXPERIMENT = f"{RESULTS}/{{study}}/{{experiment}}"
+METRICS = f"{EXPERIMENT}/metrics.csv"
 LOGS, BENCHMARKS = f"{RESULTS}/logs", f"{RESULTS}/benchmarks"
 ENVIRONMENT = "../../envs/concord.yaml"
 
-shell.prefix(plan.prefix)
+shell.prefix(write_prefix(plan.mirror, plan.installs))
+
+
+def statement(kind):
+    """Return an input function: the file that states what a result of a kind is made from."""
+    return partial(plan.write, kind)
+
+
+def digest(kind):
+    """Return a function for params: the digest of that file."""
+    return partial(plan.digest, kind)
+
+
+def metrics(kind):
+    """Return an input function: the metrics of the experiments that a result of a kind reads."""
+    return lambda w: expand(METRICS, study=w.study, experiment=plan.list_experiments(kind, w))
 
 
 def growing(**amounts):
     """Return resources that grow with every attempt of a job."""
     return {key: lambda w, attempt, amount=of: amount * attempt for key, of in amounts.items()}
+
+
+def describe(name, text):
+    """Give a rule, if there is one of this name, the sentence that --list-rules shows."""
+    name = workflow.modifier.modify_rulename(name)
+    if workflow.is_rule(name):
+        workflow.get_rule(name).docstring = text
 
 
 # What studies state, and nothing else: other files are made by whose rules they are.

@@ -1,6 +1,5 @@
 # From data to the metrics of experiments. One job makes a short experiment; a long one is sampled,
 # and an arena scored, in parts.
-EXPERIMENT = f"{RESULTS}/{{study}}/{{experiment}}"
 OF_EXPERIMENT = "{study}/{experiment}"
 PART = "{part}-of-{parts}"
 
@@ -17,7 +16,7 @@ rule fetch:
     conda:
         ENVIRONMENT
     params:
-        sha256=lambda wildcards: plan.hashes[wildcards.data_file],
+        sha256=lambda w: plan.hashes[w.data_file],
     shell:
         "python -m concord_cli fetch {wildcards.data_file} -o {output:q} 2> {log:q}"
 
@@ -25,28 +24,28 @@ rule fetch:
 rule measure:
     """Sample and measure an experiment: a table of all its runs."""
     input:
-        runs=plan.write_statement("runs"),
-        parts=plan.parts,
+        runs=statement("runs"),
+        parts=lambda w: expand(f"{EXPERIMENT}/{{file}}", file=plan.experiment(w).part_files, **w),
         data=ancient(plan.data),
     output:
-        made=f"{EXPERIMENT}/metrics.csv",
+        made=METRICS,
         runs=f"{EXPERIMENT}/runs.yaml",
         provenance=f"{EXPERIMENT}/metrics.json",
     log:
         f"{LOGS}/{OF_EXPERIMENT}/measure.log",
     benchmark:
         f"{BENCHMARKS}/{OF_EXPERIMENT}/measure.tsv"
-    priority: plan.priority
+    priority: lambda w: 1 + int(plan.experiment(w).cost / 1e6)  # what takes longest starts first
     group:
-        plan.group
+        lambda w: None if plan.experiment(w).part_count else "experiments"
     conda:
-        plan.environment
+        lambda w: f"../../envs/{plan.experiment(w).job['environment']}.yaml"
     threads: 1
     resources:
-        mem_mb=plan.resource("mem_mb"),
-        runtime=plan.resource("runtime"),
+        mem_mb=lambda w, attempt: attempt * plan.experiment(w).job["mem_mb"],
+        runtime=lambda w, attempt: attempt * plan.experiment(w).job["runtime"],
     params:
-        made_from=plan.digest("runs"),
+        made_from=digest("runs"),
         command="measure",
     shell:
         "python -m concord_cli {params.command} {input.runs:q} {input.parts:q} "
@@ -57,7 +56,7 @@ rule measure:
 use rule measure as sample with:
     """Sample a part of a long experiment."""
     input:
-        runs=plan.write_statement("runs"),
+        runs=statement("runs"),
         parts=[],
         data=ancient(plan.data),
     output:

@@ -3,13 +3,16 @@ ENTRY = "{study}/{section}/{name}"
 REPORTED = {"category": "{study}", "subcategory": "{section}", "labels": {"name": "{name}"}}
 CAPTION = "../report/caption.rst"
 STUDY = f"{RESULTS}/{{study}}"
+# The committed verdicts; a user's study may have none.
+COMMITTED = "config/expected_verdicts.yaml", "config/expected_multiverse.yaml"
+EXPECTED = [file for file in COMMITTED if os.path.exists(file)]
 
 
 rule figure:
     """Draw a figure from tables of metrics."""
     input:
-        entry=plan.write_statement("figures"),
-        tables=plan.list_shown_metrics,
+        entry=statement("figures"),
+        tables=metrics("figures"),
     output:
         made=[
             f"{RESULTS}/{ENTRY}.pdf",
@@ -31,7 +34,7 @@ rule figure:
     resources:
         **growing(mem_mb=600, runtime=5),
     params:
-        made_from=plan.digest("figures"),
+        made_from=digest("figures"),
         caption=plan.caption,
         command="draw",
     shell:
@@ -41,8 +44,8 @@ rule figure:
 use rule figure as table with:
     """Make a table from tables of metrics."""
     input:
-        entry=plan.write_statement("tables"),
-        tables=plan.list_shown_metrics,
+        entry=statement("tables"),
+        tables=metrics("tables"),
     output:
         made=[
             report(f"{RESULTS}/{ENTRY}.csv", caption=CAPTION, **REPORTED),
@@ -53,7 +56,7 @@ use rule figure as table with:
     wildcard_constraints:
         section="tables",
     params:
-        made_from=plan.digest("tables"),
+        made_from=digest("tables"),
         caption=plan.caption,
         command="tabulate",
 
@@ -61,9 +64,9 @@ use rule figure as table with:
 rule claims:
     """Judge a study's claims from tables of metrics."""
     input:
-        stated=plan.write_statement("claims"),
-        tables=plan.list_claims_metrics,
-        multiverse=plan.find_multiverse_table,
+        stated=statement("claims"),
+        tables=metrics("claims"),
+        multiverse=branch(lambda w: plan.uses_universes(w.study), then=f"{STUDY}/multiverse.csv"),
     output:
         made=[f"{STUDY}/claims.csv", f"{STUDY}/claims.md"],
         provenance=f"{STUDY}/claims.json",
@@ -79,7 +82,7 @@ rule claims:
     resources:
         **growing(mem_mb=1000, runtime=10),
     params:
-        made_from=plan.digest("claims"),
+        made_from=digest("claims"),
         command="judge",
         more=lambda w, input: f"--multiverse {input.multiverse}" if input.multiverse else "",
     shell:
@@ -91,8 +94,8 @@ rule claims:
 use rule claims as universes with:
     """Judge a study's claims in every universe of its multiverse."""
     input:
-        stated=plan.write_statement("multiverse"),
-        tables=plan.list_universe_metrics,
+        stated=statement("multiverse"),
+        tables=metrics("multiverse"),
     output:
         made=[f"{STUDY}/multiverse.csv", f"{STUDY}/multiverse.md"],
         provenance=f"{STUDY}/multiverse.json",
@@ -107,7 +110,7 @@ use rule claims as universes with:
     benchmark:
         f"{BENCHMARKS}/{{study}}/multiverse.tsv"
     params:
-        made_from=plan.digest("multiverse"),
+        made_from=digest("multiverse"),
         command="survey",
         more=lambda w, output: f"--figures {output.pictures}",
 
@@ -116,8 +119,8 @@ use rule claims as universes with:
 use rule claims as scores with:
     """Collect the scores of an arena, with a card for each sampler."""
     input:
-        stated=plan.write_statement("scores"),
-        tables=plan.list_arena_metrics,
+        stated=statement("scores"),
+        tables=metrics("scores"),
     output:
         made=[f"{STUDY}/scores.csv", f"{STUDY}/cost.csv"],
         provenance=f"{STUDY}/scores.json",
@@ -127,7 +130,7 @@ use rule claims as scores with:
     benchmark:
         f"{BENCHMARKS}/{{study}}/scores.tsv"
     params:
-        made_from=plan.digest("scores"),
+        made_from=digest("scores"),
         command="board",
         more=lambda wildcards, output: f"--cards {output.cards}",
 
@@ -136,9 +139,9 @@ use rule claims as scores with:
 rule verdicts:
     """Collect the verdicts of all papers in one table."""
     input:
-        stated=plan.write_statement("ledger"),
-        tables=[plan.tables(key, "claims") for key in plan.papers],
-        expected=plan.expected[:1],
+        stated=statement("ledger"),
+        tables=[f"{RESULTS}/{key}/claims.csv" for key in plan.papers if plan.studies[key].claims],
+        expected=EXPECTED[:1],
     output:
         made=[f"{RESULTS}/claims.csv", f"{RESULTS}/claims.md"],
         provenance=f"{RESULTS}/claims.json",
@@ -148,7 +151,7 @@ rule verdicts:
     conda:
         ENVIRONMENT
     params:
-        made_from=plan.digest("ledger"),
+        made_from=digest("ledger"),
     shell:
         "python -m concord_cli ledger {input.tables:q} --planned {input.stated:q} "
         "-o {output.made:q} 2> {log:q}"
@@ -158,7 +161,7 @@ rule changed_verdicts:
     """Compare the verdicts with those that are committed."""
     input:
         ledger=f"{RESULTS}/claims.csv",
-        expected=plan.expected,
+        expected=EXPECTED,
     output:
         f"{RESULTS}/changed_verdicts.txt",
     log:
@@ -176,4 +179,4 @@ rule ledger:
     """The verdicts of all papers, and which of them have changed."""
     input:
         multiext(f"{RESULTS}/claims", ".csv", ".md", ".json"),
-        f"{RESULTS}/changed_verdicts.txt" if plan.expected else [],
+        f"{RESULTS}/changed_verdicts.txt" if EXPECTED else [],

@@ -6,13 +6,13 @@
 rule made:
     """All figures, tables and verdicts that have been made, for --report."""
     input:
-        plan.list_existing_outputs,
+        targets.list_existing,
 
 
 rule site:
     """The site: results and documents as pages."""
     input:
-        plan.list_existing_outputs,
+        targets.list_existing,
     log:
         f"{LOGS}/site.log",
     localrule: True
@@ -20,7 +20,7 @@ rule site:
         "../../envs/site.yaml"
     params:
         command="site",
-        options=f"{plan.options} --results {RESULTS}",
+        options=f"--scale {plan.config['scale']} --seed {plan.config['seed']} --results {RESULTS}",
         output="site",
     shell:
         "python -m concord_cli {params.command} {params.options} -o {params.output:q} 2> {log:q}"
@@ -30,7 +30,7 @@ rule site:
 use rule site as crate with:
     """Results, with what strangers check them by, in one file."""
     input:
-        plan.list_offline_outputs,
+        targets.list_offline,
         f"{RESULTS}/claims.csv",
     log:
         f"{LOGS}/crate.log",

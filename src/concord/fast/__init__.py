@@ -25,17 +25,24 @@ many normal numbers are compiled, too. Positions are those of plain steps but fo
 are equal.
 """
 
+from __future__ import annotations
+
 from importlib.util import find_spec
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from concord.streams import CHAINS_PER_BLOCK
+
+if TYPE_CHECKING:
+    from concord.fast.steps import CompiledSteps
 
 # Numbers that a run moves from which on it pays to import numba, and those that a step counts for.
 WORTH, CALLS = 100_000_000, 1000
 
 
-def compile_steps(sampler: Any, iterations: int, shape: tuple[int, int, int]) -> Any:
+def compile_steps(
+    sampler: Any, iterations: int, shape: tuple[int, int, int]
+) -> CompiledSteps | None:
     """Return what takes a run's steps (``steps.CompiledSteps``); None: it is too short to pay.
 
     iterations: length of the run. shape: (chains, agents, dim). None without numba, too.

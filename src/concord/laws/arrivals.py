@@ -1,17 +1,16 @@
 r"""Moments of affine samplers on networks where vectors may be lost or changed.
 
-A way is a directed edge of the graph, on one lane.
-
 The state t holds the agents' blocks s and, where receivers remember (``reuse_last``), what they
-received last over every way, h. With ``LossEffect`` (``concord.laws.exact``), z the sent vectors, y
-what receivers use in place of lost ones, d = z - y, and e the channel's noise, one iteration is
+received last over every arc of every channel, h. With ``LossEffect`` (``concord.laws.exact``), z
+the sent vectors, y what receivers use in place of lost ones, d = z - y, and e the noise on what
+arrives, one iteration is
 
 .. math::
     s^* = A s + c + B w + F (h - x) - G' d, \qquad
     s' = s + a \circ (s^* - s) + G' (m \circ d) + G (m \circ e), \qquad
     h' = h + m \circ (d + e)
 
-where a is 1 for agents that are awake and m for ways over which a vector arrives. G' is G, and
+where a is 1 for agents that are awake and m for arcs over which a vector arrives. G' is G, and
 with ``sender_keeps`` (y = 0) besides takes from the sender's own block what has come back to it.
 Since a vector arrives only at agents that are awake, this is t' = t + K (b o (V t + v + w)) with b
 one entry of a or m for each row of V, and
@@ -32,13 +31,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from concord.laws.exact import Affine, LossEffect, Moments, Update
 
-# First and second moments of b in iteration k, shapes (agents + edges,) and the square of it.
+# First and second moments of b in iteration k, shapes (agents + arcs,) and the square of it.
 Chances = Callable[[int], tuple[np.ndarray, np.ndarray]]
 
 POWERS = 500  # of a map, by which its spectral radius is found where ARPACK does not converge
@@ -49,17 +48,16 @@ class Losses(NamedTuple):
 
     chances: function of the iteration that returns the first and second moments of the indicators
     of awake agents and arriving vectors.
-    ways: receiver and sender of each directed edge, in the order of ``LossEffect``.
+    arcs: receiver and sender of each arc.
     on_loss: what a receiver uses in place of a lost vector (``concord.networks.conditions``): with
     ``reuse_last`` the last one received (at first the sender's start, which it knows), with
     ``sender_keeps`` nothing, and the sender keeps the vector's weight; otherwise the receiver's own
     vector.
-    noise: variance that the channel adds to each coordinate of a vector that arrives, independently
-    over directed edges.
+    noise: variance of the noise on each coordinate of a vector that arrives, independent over arcs.
     """
 
     chances: Chances
-    ways: tuple[np.ndarray, np.ndarray]
+    arcs: tuple[np.ndarray, np.ndarray]
     on_loss: str
     noise: float = 0.0
 
@@ -149,20 +147,20 @@ def build_moves(
     Returns a function from the iteration to its ``Move``, and a matrix (T, S) and an offset (T,)
     that map the state s at iteration 0 to t, which has also what receivers remember.
     """
-    chances, ways, on_loss, noise = losses
+    chances, arcs, on_loss, noise = losses
     effect_at, begin = update.loss_effect, update.start
-    assert effect_at is not None and begin is not None and begin.lanes is not None
-    positions, edge = agents * dim, len(ways[0]) * dim
-    count = len(begin.lanes[1]) // positions
-    edges = count * edge
-    receiver, sender = (np.kron(np.eye(agents)[ends], np.eye(dim)) for ends in ways)
+    assert effect_at is not None and begin is not None and begin.heard is not None
+    positions, carried = agents * dim, len(arcs[0]) * dim  # by a channel
+    count = len(begin.heard[1]) // positions
+    heard = count * carried
+    receiver, sender = (np.kron(np.eye(agents)[ends], np.eye(dim)) for ends in arcs)
     of_receivers, of_senders = (np.kron(np.eye(count), one) for one in (receiver, sender))
     remembers, returns, noisy = on_loss == "reuse_last", on_loss == "sender_keeps", noise > 0
-    total = size + edges * remembers  # T
-    # Which agent or way decides on a row of V: of the blocks s, of d, and of e.
+    total = size + heard * remembers  # T
+    # Which agent or arc decides on a row of V: of the blocks s, of d, and of e.
     by_agent = np.tile(np.repeat(np.arange(agents), dim), size // positions)
-    by_way = agents + np.repeat(np.arange(len(ways[0])), dim)
-    drawn = np.concatenate([by_agent, np.tile(by_way, count * (1 + noisy))])
+    by_arc = agents + np.repeat(np.arange(len(arcs[0])), dim)
+    drawn = np.concatenate([by_agent, np.tile(by_arc, count * (1 + noisy))])
 
     def widen(matrix: np.ndarray, offset: np.ndarray, *numbers: np.ndarray) -> np.ndarray:
         """Return a map of s, an offset and random numbers, side by side, as a map of t."""
@@ -170,22 +168,22 @@ def build_moves(
         return np.hstack([matrix, remembered, offset[:, None], *numbers])
 
     @lru_cache(maxsize=8)
-    def arrays_of(step: Affine, effect: LossEffect) -> Any:
+    def arrays_of(step: Affine, effect: LossEffect) -> tuple[np.ndarray, ...]:
         """Return V, v, the covariance of w, K, and the gain of gradient errors of one iteration."""
         kicks, errors = effect.noise, effect.error_gain
         after = widen(step.matrix, step.offset, kicks[:size], errors[:size])
         sent = widen(effect.sent_matrix, effect.sent_offset, kicks[size:], errors[size:])  # z
-        state, memory = np.eye(size, after.shape[1]), np.eye(edges, after.shape[1], size)
+        state, memory = np.eye(size, after.shape[1]), np.eye(heard, after.shape[1], size)
         own_gain = returned = effect.difference_gain
         if remembers:
-            beyond = memory[:edge] - sender @ state[:positions]  # h - x
+            beyond = memory[:carried] - sender @ state[:positions]  # h - x
             after, sent = (
                 after + effect.memory_gain[:size] @ beyond,
                 sent + effect.memory_gain[size:] @ beyond,
             )
             instead = memory
         elif returns:
-            returned = own_gain - _move_to_senders(own_gain, ways, agents, dim)
+            returned = own_gain - _move_to_senders(own_gain, arcs, agents, dim)
             instead = np.zeros_like(memory)
         else:
             instead = of_receivers @ sent
@@ -193,16 +191,16 @@ def build_moves(
         rows = [
             after - state - returned @ differs,
             differs,
-            np.zeros((edges * noisy, len(after.T))),
+            np.zeros((heard * noisy, len(after.T))),
         ]
         change, shift, moved, gain = np.split(
             np.concatenate(rows), np.cumsum([total, 1, kicks.shape[1]]), axis=1
         )
-        spread = np.hstack([np.eye(size), returned, own_gain[:, : edges * noisy]])
+        spread = np.hstack([np.eye(size), returned, own_gain[:, : heard * noisy]])
         if remembers:
-            received = np.hstack([np.zeros((edges, size)), *[np.eye(edges)] * (1 + noisy)])
+            received = np.hstack([np.zeros((heard, size)), *[np.eye(heard)] * (1 + noisy)])
             spread = np.concatenate([spread, received])
-        added = np.diag(np.repeat([0.0, noise], [size + edges, edges * noisy]))
+        added = np.diag(np.repeat([0.0, noise], [size + heard, heard * noisy]))
         return change, shift[:, 0], moved @ moved.T + added, spread, gain
 
     def move_at(k: int) -> Move:
@@ -213,23 +211,23 @@ def build_moves(
 
     start, offset = np.eye(size), np.zeros(size)
     if remembers:
-        matrix, shift = begin.lanes
+        matrix, shift = begin.heard
         start = np.concatenate([start, of_senders @ matrix @ np.eye(positions, size)])
         offset = np.concatenate([offset, of_senders @ shift])
     return move_at, start, offset
 
 
 def _move_to_senders(
-    received: np.ndarray, ways: tuple[np.ndarray, np.ndarray], agents: int, dim: int
+    received: np.ndarray, arcs: tuple[np.ndarray, np.ndarray], agents: int, dim: int
 ) -> np.ndarray:
     """Move what each received vector does to the state from its receiver's to its sender's rows.
 
-    received: G, the state's response to received vectors, (S, lanes * edges * dim); the result has
-    the same shape. ways: receiver and sender of each directed edge.
+    received: G, the state's response to received vectors, (S, channels * arcs * dim), as is the
+    result. arcs: receiver and sender of each arc.
     """
-    edges = np.arange(len(ways[0]))
-    lanes = received.shape[1] // (len(edges) * dim)
-    blocks = received.reshape(-1, agents, dim, lanes, len(edges), dim)
+    each = np.arange(len(arcs[0]))
+    channels = received.shape[1] // (len(each) * dim)
+    blocks = received.reshape(-1, agents, dim, channels, len(each), dim)
     moved = np.zeros_like(blocks)
-    moved[:, ways[1], :, :, edges] = blocks[:, ways[0], :, :, edges]
+    moved[:, arcs[1], :, :, each] = blocks[:, arcs[0], :, :, each]
     return moved.reshape(received.shape)

@@ -166,31 +166,31 @@ class Start(NamedTuple):
     """The affine map from the initial positions to the state, s = M x^(0) + m + w, w ~ N(0, Q).
 
     matrix, offset, noise: M, (S, agents * dim), m, (S,), and Q, (S, S).
-    lanes: matrix V, (lanes * agents * dim, agents * dim), and offset v of V x^(0) + v, the vectors
-    of every lane that neighbors know at first. None where every vector arrives.
+    heard: matrix V, (channels * agents * dim, agents * dim), and offset v of V x^(0) + v, the
+    vectors that neighbors know at first, channel by channel. None where every vector arrives.
     """
 
     matrix: np.ndarray
     offset: np.ndarray
     noise: np.ndarray
-    lanes: tuple[np.ndarray, np.ndarray] | None = None
+    heard: tuple[np.ndarray, np.ndarray] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class LossEffect:
     """The linear effect, on the next state, of differences between sent and received vectors.
 
-    A lane carries one vector of every agent. From the state s, of S entries, on each lane the
-    vectors z = P s + p + C w + D xi + E e are sent, and s' = A s + c + B w + H xi + F e + G d, with
-    d, over each directed edge, the received vector minus the sent one, and e the vector received
-    before minus the sender's position. Directed edges are those of the graph, lane by lane.
+    From the state s, of S entries, the vectors z = P s + p + C w + D xi + E e are sent, of Z =
+    channels * agents * dim entries, and s' = A s + c + B w + H xi + F e + G d, with d, over each
+    arc of each channel, the received vector minus the sent one, and e, over each arc of the first
+    channel, the vector received before minus the sender's position.
 
-    difference_gain: G, (S, lanes * edges * dim).
-    sent_matrix, sent_offset: P, (lanes * agents * dim, S), and p.
-    noise: B above C, (S + lanes * agents * dim, normal numbers of a step).
-    memory_gain: F above E, (S + lanes * agents * dim, edges * dim), of the edges of the first lane.
-    error_gain: H above D, (S + lanes * agents * dim, agents * dim), of the errors xi of mini-batch
-    gradients; without columns with full gradients.
+    difference_gain: G, (S, channels * arcs * dim).
+    sent_matrix, sent_offset: P, (Z, S), and p, (Z,).
+    noise: B above C, (S + Z, normal numbers of a step).
+    memory_gain: F above E, (S + Z, arcs * dim).
+    error_gain: H above D, (S + Z, agents * dim), of the errors xi of mini-batch gradients; without
+    columns with full gradients.
     """
 
     difference_gain: np.ndarray
@@ -467,21 +467,12 @@ def _is_invertible(matrix: np.ndarray) -> bool:
         return False
 
 
-def stable_limit(
-    matrix_for: Callable[[float], np.ndarray], value: float, relative: float = 1e-4
-) -> float:
+def find_largest(is_stable: Callable[[float], bool], value: float, relative: float) -> float:
     """Return the largest stable step, searched from ``value`` and then by bisection.
 
-    ``matrix_for`` is the update's matrix as a function of the step size (``restrict``-ed if it
-    conserves something); stability is taken to be lost once. The step returned is stable, and
-    within ``relative`` of where the spectral radius reaches 1; nan if a millionth of the value is
-    not stable, inf if a million times is.
+    Stability is taken to be lost once. The step returned is stable, and within ``relative`` of the
+    least that is not; nan if a millionth of the value is not stable, inf if a million times is.
     """
-    return find_largest(lambda step: spectral_radius(matrix_for(step)) < 1, value, relative)
-
-
-def find_largest(is_stable: Callable[[float], bool], value: float, relative: float) -> float:
-    """Return the largest stable step, as ``stable_limit``, of a function that says which are."""
     high = value
     while is_stable(high):
         high *= 4

@@ -16,9 +16,11 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 # From which iteration on something repeats, and after how many iterations.
 Cycle = tuple[int, int]
+Operator = Callable[[Any, Any], Any]
 ALWAYS: Cycle = (0, 1)  # the cycle of what never changes
 MOST_QUESTIONS = 64  # of a step; one that asks more, as a loop up to k, is given plain numbers
 # Special methods: those of whole numbers that yield whole numbers, and others.
@@ -35,8 +37,8 @@ class Question(NamedTuple):
     cycle: when answers repeat; None: not known, or never.
     """
 
-    ask: Callable[[int], Any]
-    answer: Any
+    ask: Callable[[int], object]
+    answer: object
     cycle: Cycle | None
 
     def has_same_answer(self, k: int) -> bool:
@@ -98,7 +100,7 @@ class Iteration:
         self._k, self._questions = k, questions
         self._value, self._slope, self._cycle = value, slope, cycle
 
-    def _ask(self, ask: Callable[[int], Any], cycle: Cycle | None) -> Any:
+    def _ask(self, ask: Callable[[int], object], cycle: Cycle | None) -> Any:
         """Record a question, and return its answer at this iteration."""
         if len(self._questions) == MOST_QUESTIONS:
             raise OverflowError(f"a step asks more than {MOST_QUESTIONS} questions about k")
@@ -110,7 +112,7 @@ class Iteration:
         number: int = self._ask(self._value, self._cycle)
         return number
 
-    def _apply(self, function: Callable[[Any, Any], Any], other: Any, swapped: bool) -> Any:
+    def _apply(self, function: Operator, other: Any, swapped: bool) -> Any:
         """Apply a binary operator to this number and another operand, which comes first if swapped.
 
         The result is a plain number where the other is no whole number, and where it is the same
@@ -147,7 +149,7 @@ class Iteration:
             return result
         return Iteration(self._k, self._questions, compute, slope, cycle)
 
-    def _compare(self, function: Callable[[Any, Any], Any], other: Any) -> Any:
+    def _compare(self, function: Operator, other: Any) -> Any:
         """Record the comparison with another operand as a question, and return its answer."""
         if isinstance(other, Iteration):
             both = join_cycles([self._cycle, other._cycle])
@@ -162,16 +164,18 @@ class Iteration:
             cycle = max(0, int((other - offset) // slope) + 1), 1
         return self._ask(lambda k: function(self._value(k), other), cycle)
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+    def __array__(self, dtype: DTypeLike | None = None, copy: object = None) -> np.ndarray:
         """Return the number as an array without axes."""
         return np.array(self._ask_number(), dtype)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: object, **options: object
+    ) -> Any:
         """Return what a function of numpy's makes of the number."""
         plain = [each._ask_number() if isinstance(each, Iteration) else each for each in inputs]
         return getattr(ufunc, method)(*plain, **options)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type, tuple[int]]:
         """Copy the number as a plain one."""
         return int, (self._ask_number(),)
 
@@ -182,7 +186,7 @@ class Iteration:
         return getattr(self._ask_number(), name)
 
 
-def _add_method(name: str, method: Callable[..., Any]) -> None:
+def _add_method(name: str, method: Callable[..., object]) -> None:
     """Give ``Iteration`` the special method of a name."""
     setattr(Iteration, f"__{name}__", method)
 

@@ -21,6 +21,7 @@ from concord.laws.read_off import NoLaw, StepReader
 from concord.minibatches import Batches, batches_of
 from concord.networks.moments import mask_moments
 from concord.networks.network import Network
+from concord.problem import Problem
 
 # The most entries agents * dim of the positions for which a law is computed, or of vectors on their
 # way. With as many auxiliary entries a step multiplies 1000 x 1000 matrices, about 0.1 s; runs
@@ -43,7 +44,7 @@ class LawInputs(NamedTuple):
     """
 
     sampler: Any
-    problem: Any
+    problem: Problem
     network: Network
     initial: Any
     iterations: int
@@ -52,7 +53,7 @@ class LawInputs(NamedTuple):
 
 def update_of(
     sampler: Any,
-    problem: Any,
+    problem: Problem,
     network: Network,
     most: float = np.inf,
 ) -> exact.Update:
@@ -99,11 +100,7 @@ def law_of_run(run: Any, most: float = SIZE_LIMIT) -> exact.Law:
             "steps that are not known to repeat, lose vectors or take mini-batches have a law of "
             f"up to {MOST_STEPS} iterations; sample it"
         )
-    if network.delivers_all and noise is None:
-        path = paths.build_path(update, start, problem.agents, problem.dim, run.iterations)
-    else:
-        path = laws_of_updates([update], [start], network, problem.dim, noise=noise)
-    return path.law(recorded)
+    return laws_of_updates([update], [start], network, problem.dim, noise=noise).law(recorded)
 
 
 def exact_law(run: Any) -> exact.Law | None:
@@ -172,7 +169,7 @@ def _noise_of_versions(
 
 def laws_of_versions(
     samplers: Sequence[Any],
-    problems: Sequence[Any],
+    problems: Sequence[Problem],
     network: Network,
     positions: Moments | None,
     mix: np.ndarray | None = None,
@@ -275,7 +272,7 @@ def find_joint_cycle(updates: Sequence[exact.Update]) -> Cycle | None:
     return join_cycles(update.find_cycle() for update in updates)
 
 
-def radius_over_losses(sampler: Any, problem: Any, network: Network) -> float:
+def radius_over_losses(sampler: Any, problem: Problem, network: Network) -> float:
     """Return the spectral radius of a sampler's second moments on a network with losses.
 
     It is that of one cycle of iterations (``arrivals.second_moment_radius``). Raises ``NoLaw``
@@ -299,7 +296,7 @@ def _losses_on(network: Network, dim: int) -> Losses:
     graph, options = network.graph, network.conditions
     if len(graph.senders) * dim > SIZE_LIMIT:
         raise NoLaw(
-            f"{len(graph.senders)} ways of vectors of dimension {dim} exceed the {SIZE_LIMIT} "
+            f"{len(graph.senders)} arcs of vectors of dimension {dim} exceed the {SIZE_LIMIT} "
             "entries that laws over losses are computed for; sample it"
         )
     drawn = mask_moments(network) if {*options.changed_by} <= {"noise"} else None
@@ -346,7 +343,7 @@ def _require_moments(positions: Moments | None) -> Moments:
     return positions
 
 
-def _refuse_large(problem: Any, most: float) -> None:
+def _refuse_large(problem: Problem, most: float) -> None:
     """Raise ``NoLaw`` if a problem has more than ``most`` entries agents * dim."""
     if problem.agents * problem.dim > most:
         raise NoLaw(

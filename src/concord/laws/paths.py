@@ -23,12 +23,11 @@ from concord.laws import exact
 from concord.laws.arrivals import Move
 from concord.laws.exact import Affine, Law, Marginals, Moments, Powers, Update
 from concord.laws.iterations import Cycle
+from concord.laws.switching import Choices
 from concord.progress import progress
 
 # The limit, where it has to be gone to: enough for whatever mixes within 10^7 iterations.
 FOREVER = 2**26
-# Powers of a run's update are taken where so many iterations lie between two that are recorded.
-LEAP = 20_000
 KEPT = 16  # moments of random steps, which no power leads to
 LONGEST_SUM = 1 << 17  # iterations of random steps over which positions are summed up
 
@@ -47,7 +46,6 @@ class Path:
     the positions.
     cycle: when steps repeat; None: unknown.
     powers: powers of a cycle's composition, with a method ``advance``; None: go step by step.
-    leap: the least number of iterations over which powers are used.
     """
 
     def __init__(
@@ -58,12 +56,11 @@ class Path:
         dim: int,
         mix: np.ndarray | None = None,
         cycle: Cycle | None = None,
-        powers: Any = None,
-        leap: int = 1,
+        powers: Powers | Choices | None = None,
     ) -> None:
         self._step_at, self._start, self._mix = step_at, start, mix
         self._agents, self._dim = agents, dim
-        self._cycle, self._leap = cycle, leap
+        self._cycle = cycle
         self._step_cache: dict[int, Any] = {}
         self._cycle_starts: list[Moments] = []  # where the first cycle begins
         self._powers = powers
@@ -96,7 +93,7 @@ class Path:
     def marginals_at(self, iterations: Sequence[int]) -> Marginals:
         """Return the laws of the answers at increasing iterations, (iterations, versions, ...).
 
-        Moments that leave the finite range are ``inf`` or ``nan`` from there on, without a warning.
+        Moments that leave the finite range are ``nan`` from there on, without a warning.
         """
         results, k, moments = [], 0, self._start
         with np.errstate(all="ignore"), progress(max(iterations, default=0), "exact law") as done:
@@ -106,7 +103,8 @@ class Path:
                 k = due
         if not results:
             return self.marginals_at([0]).select(slice(0, 0))
-        return Marginals(*(np.stack(parts) for parts in zip(*results, strict=True)))
+        stacked = [np.stack(parts) for parts in zip(*results, strict=True)]
+        return Marginals(*(np.where(np.isfinite(part), part, np.nan) for part in stacked))
 
     def law(self, iterations: Sequence[int]) -> Law:
         """Return the law of the first version at the given iterations, sorted, each once."""
@@ -148,7 +146,7 @@ class Path:
             self._step_cache[k] = self._step_at(k)
         return self._step_cache[k]
 
-    def _cycle_powers(self) -> Powers | None:
+    def _cycle_powers(self) -> Powers | Choices | None:
         """Return the powers of the update of a whole cycle; None to go step by step."""
         return self._powers
 
@@ -169,8 +167,7 @@ class Path:
             moments, first = self._cycle_starts[0], begin
         while first < end:
             count, powers = 1, None
-            ready = first >= begin and end - first >= max(self._leap, period)
-            if ready and (first - begin) % period == 0:
+            if first >= begin and end - first >= period and (first - begin) % period == 0:
                 powers = self._cycle_powers()
             if powers is not None:
                 cycles = (end - first) // period
@@ -236,7 +233,7 @@ class DeterministicPath(Path):
                 moments = self._step(k).apply(*moments)
             return self._marginals(moments)
 
-    def _cycle_powers(self) -> Powers:
+    def _cycle_powers(self) -> Powers | Choices:
         """Return the powers of the composition of a period's steps, computed at the first call."""
         self._powers = self._powers or Powers(self._compose_cycle())
         return self._powers
@@ -345,18 +342,17 @@ class NoisyStep(NamedTuple):
         return moments
 
 
-def build_path(update: Update, start: Moments, agents: int, dim: int, last: int = 0) -> Path:
+def build_path(update: Update, start: Moments, agents: int, dim: int) -> Path:
     """Return the law of one version with full gradients along the iterations.
 
-    start: moments (S,) and (S, S) of the state at iteration 0. last: the last iteration needed.
+    start: moments (S,) and (S, S) of the state at iteration 0.
 
     With a Gaussian start the law is Gaussian and these moments are all of it. Where updates repeat
-    powers are taken over ``LEAP`` iterations or more: the result is that of the recursion but for
-    rounding, some 1e-16 times their number.
+    powers are taken: the result is that of the recursion but for rounding, some 1e-16 times the
+    number of iterations.
     """
-    cycle = update.find_cycle() if last >= LEAP else None
     args = stack_updates([update]), exact.stack_versions([start]), agents, dim
-    return DeterministicPath(*args, cycle=cycle, leap=LEAP)
+    return DeterministicPath(*args, cycle=update.find_cycle())
 
 
 def stack_updates(updates: Sequence[Update]) -> Callable[[int], Affine]:

@@ -1,26 +1,33 @@
-"""Scripted inputs of a step that is read as matrices.
+"""Scripted calls of a sampler: whatever it does not compute comes from a script.
 
-They are random numbers, errors of gradients, and received vectors.
+That is random numbers, errors of mini-batch gradients, and received vectors.
 """
 
 from __future__ import annotations
 
-from copy import copy
+from functools import cached_property
 from typing import Any, Self, cast
 
 import numpy as np
 from msgspec.structs import replace
 
 from concord.batch_gradients import MiniBatches
-from concord.minibatches import Batches
+from concord.minibatches import Batches, batches_of
 from concord.networks.channels import Channels
 from concord.networks.conditions import Conditions
-from concord.networks.graph import Matrix
+from concord.networks.graph import Graph, Matrix
 from concord.networks.network import Network
+from concord.problem import CountedProblem, Quadratic
+from concord.sampler import check_state
 
+# Sources of the numbers that a call takes: the state (or positions) it begins with, normal numbers,
+# errors of mini-batch gradients, received minus sent vectors, and vectors heard before.
+SOURCES = ("state", "normals", "errors", "differences", "memory")
 # Sizes of the random chains' numbers: thresholds lie between some of them. The first is zero.
 SIZES = np.concatenate([[0.0], np.logspace(-6, 6, 9), np.ones(9)])
+UNEQUAL = "how much it draws depends on where it is"
 LOST = "vectors may get lost on this network, and "
+Shape = int | tuple[int, ...] | None
 
 
 class UnreadableStep(Exception):
@@ -28,68 +35,58 @@ class UnreadableStep(Exception):
 
 
 class Script:
-    """A stand-in for a random generator, from which a step takes all numbers it does not compute.
+    """A stand-in for a random generator, from which a call takes all numbers it does not compute.
 
-    numbers: prescribed numbers by kinds, (chains, ...); None: random numbers of sizes ``SIZES``,
-    which are stored in ``inputs``. outcomes: prescribed outcomes of choices, (chains, choices).
-    inputs: the random numbers of each kind so far. outcomes, chances: outcomes and probabilities of
-    the choices so far.
+    numbers: prescribed numbers by source, (chains, ...); None: random numbers of sizes ``SIZES``.
+    prescribed: prescribed outcomes of choices, (chains, choices).
+
+    outcomes, chances: outcomes and probabilities of the choices so far.
     """
 
     def __init__(
-        self, chains: int, numbers: dict[str, np.ndarray] | None = None, outcomes: Any = None
+        self,
+        chains: int,
+        numbers: dict[str, np.ndarray] | None = None,
+        prescribed: np.ndarray | None = None,
     ) -> None:
-        self.chains, self._numbers, self._prescribed = chains, numbers, outcomes
-        self.inputs: dict[str, list[np.ndarray]] = {}
+        self.chains, self._numbers, self._prescribed = chains, numbers, prescribed
+        self._taken: dict[str, list[np.ndarray]] = {source: [] for source in SOURCES}
         self.outcomes: list[np.ndarray] = []
         self.chances: list[np.ndarray] = []
-        self.results = np.empty((chains, 0))
-        self._rng = np.random.default_rng(0) if numbers is None else None
+        self._rng = np.random.default_rng(0)
         self._sizes = np.resize(SIZES, chains)[:, None]
-        self.begun: dict[str, int] = {}
 
-    def take(self, kind: str, count: int) -> np.ndarray:
-        """Return the next ``count`` numbers of a kind, (chains, count)."""
-        if self._rng is not None:
+    def take(self, source: str, count: int) -> np.ndarray:
+        """Return the next ``count`` numbers of a source, (chains, count)."""
+        if self._numbers is None:
             numbers = self._sizes * self._rng.standard_normal((self.chains, count))
-            self.inputs.setdefault(kind, []).append(numbers)
-            return numbers
-        begin = self.begun.get(kind, 0)
-        self.begun[kind] = begin + count
-        assert self._numbers is not None
-        numbers = self._numbers[kind][:, begin : begin + count]
-        if numbers.shape[1] != count:
-            raise UnreadableStep("how much it draws depends on where it is")
+        else:
+            begin = self.counts[SOURCES.index(source)]
+            numbers = self._numbers[source][:, begin : begin + count]
+            if numbers.shape[1] != count:
+                raise UnreadableStep(UNEQUAL)
+        self._taken[source].append(numbers)
         return numbers
 
-    def count(self, kind: str) -> int:
-        """Return how many random numbers of a kind each chain has taken so far."""
-        return sum(part.shape[1] for part in self.inputs.get(kind, []))
+    @property
+    def counts(self) -> list[int]:
+        """The number of numbers that each chain has taken so far of each source."""
+        return [sum(part.shape[1] for part in parts) for parts in self._taken.values()]
 
-    def repeat(self, results: np.ndarray, script: Script) -> Script:
-        """Return this script of random chains with other results, (chains, entries).
+    @property
+    def draws(self) -> list[int]:
+        """The number of normal numbers that each chain has taken in each draw so far."""
+        return [part.shape[1] for part in self._taken["normals"]]
 
-        script: what prescribed these chains' numbers, among others, to the step that gave them.
-        Raises ``UnreadableStep`` if that step made other choices, or took fewer numbers.
-        """
-        counts = {kind: self.count(kind) for kind in self.inputs}
-        if script.begun != counts or [*map(len, script.chances)] != [*map(len, self.chances)]:
-            raise UnreadableStep("how much it draws depends on the iteration")
-        again = copy(self)
-        again.results, again.chances = results, script.chances
-        return again
-
-    def matches(self, other: Script) -> bool:
-        """Return whether another script had the same results and probabilities of choices."""
-        return (
-            np.array_equal(self.results, other.results)
-            and len(self.chances) == len(other.chances)
-            and all(map(np.array_equal, self.chances, other.chances))
-        )
+    def inputs(self) -> np.ndarray:
+        """Return all numbers taken so far, source by source, (chains, numbers)."""
+        return np.concatenate([part for parts in self._taken.values() for part in parts], axis=1)
 
     # As a generator
 
-    def standard_normal(self, size: Any = None, dtype: Any = None, out: Any = None) -> np.ndarray:
+    def standard_normal(
+        self, size: Shape = None, dtype: object = None, out: object = None
+    ) -> np.ndarray:
         """Return the next normal numbers.
 
         size: their shape, of which one axis must be of chains.
@@ -102,7 +99,7 @@ class Script:
         numbers = self.take("normals", int(np.prod(rest))).reshape(self.chains, *rest)
         return np.moveaxis(numbers, 0, axis)
 
-    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> np.ndarray:
+    def normal(self, loc: float = 0.0, scale: float = 1.0, size: Shape = None) -> np.ndarray:
         """Return the next normal numbers of a given mean and standard deviation."""
         return loc + scale * self.standard_normal(size)
 
@@ -113,13 +110,14 @@ class Script:
     def choose(self, probability: np.ndarray, chains: int) -> np.ndarray:
         """Return the outcomes of the next random choice, (chains,)."""
         place = len(self.chances)
+        if self._prescribed is None:
+            outcome = self._rng.integers(0, len(probability), chains)
+        elif place < self._prescribed.shape[1]:
+            outcome = self._prescribed[:, place]
+        else:
+            raise UnreadableStep(UNEQUAL)
         self.chances.append(probability)
-        if self._rng is not None:
-            self.outcomes.append(self._rng.integers(0, len(probability), chains))
-            return self.outcomes[-1]
-        if place >= self._prescribed.shape[1]:
-            raise UnreadableStep("what it chooses from depends on where it is")
-        outcome: np.ndarray = self._prescribed[:, place]
+        self.outcomes.append(outcome)
         return outcome
 
     def __getattr__(self, name: str) -> Any:
@@ -127,6 +125,59 @@ class Script:
         if name.startswith("_"):
             raise AttributeError(name)
         raise UnreadableStep(f"it draws random numbers other than normal ones ({name})")
+
+
+class ScriptedSampler:
+    """A sampler on a problem and a network, whose calls take their numbers from scripts.
+
+    batches: the options of its mini-batches; None: it takes full gradients.
+    network: the network on which it is called. loses: whether vectors may get lost on it.
+    unused: empty values of fields with random numbers of steps to come.
+    """
+
+    def __init__(self, sampler: Any, problem: Quadratic, network: Network) -> None:
+        self._sampler, self._problem = sampler, problem
+        self.batches = batches_of(sampler)
+        self.network, self.loses = ScriptedNetwork(network), not network.delivers_all
+        self.unused = dict.fromkeys(getattr(sampler, "draws_ahead", ()), np.empty(0))
+
+    def init(self, script: Script) -> tuple[Any, ScriptedNetwork]:
+        """Initialize the sampler at a script's positions; return its state and network."""
+        agents, dim = self._problem.agents, self._problem.dim
+        x = script.take("state", agents * dim).reshape(-1, agents, dim)
+        network = self.network.start(x, cast("np.random.Generator", script))
+        state = self._sampler.init(x, self._scripted_problem(script, None), network, script)
+        check_state(state, self._sampler, x.shape)
+        return state, network
+
+    def step(self, state: Any, k: int, script: Script) -> tuple[Any, ScriptedNetwork]:
+        """Take step k from a state; return the next one, and the network with what was sent.
+
+        k: a number, or an ``Iteration``.
+        """
+        x = state.x
+        network = self.network.start_step(script, x, self._channel_count)
+        problem = self._scripted_problem(script, x)
+        before = state._replace(**self.unused)
+        after = self._sampler.step(before, k, problem, network, script)
+        check_state(after, self._sampler, x.shape, before)
+        network.check_sent()
+        return after, network
+
+    @cached_property
+    def _channel_count(self) -> int:
+        """The number of channels that the sampler has open."""
+        return self.init(Script(2))[1].channel_count
+
+    def _scripted_problem(self, script: Script, x: np.ndarray | None) -> CountedProblem:
+        """Return the problem that a call sees, whose mini-batch gradients have scripted errors.
+
+        x: the positions at which mini-batches must be taken.
+        """
+        problem = self._problem
+        if self.batches is not None:
+            problem = ScriptedProblem(problem, self.batches, script, x)
+        return CountedProblem(problem, script.chains)
 
 
 class ScriptedProblem(MiniBatches):
@@ -149,7 +200,7 @@ class ScriptedProblem(MiniBatches):
         """Return the mean mini-batch gradients at x plus scripted errors."""
         if self._x is None or not np.array_equal(x, self._x):
             raise UnreadableStep("it takes mini-batches elsewhere than at the positions")
-        if self._script.count("errors") or "errors" in self._script.begun:
+        if self._script.counts[SOURCES.index("errors")]:
             raise UnreadableStep("it takes more than one mini-batch in a step")
         gram, shift = self._mean
         gradient = np.einsum("ade,cae->cad", gram, x) - shift
@@ -165,115 +216,107 @@ class ScriptedProblem(MiniBatches):
 
 
 class ScriptedNetwork(Network):
-    """A network on which the received vectors are prescribed by a script.
+    """A network on which the received vectors are prescribed by a script, if they may differ.
 
-    It does nothing else than the given network if every vector arrives on that.
+    Where every vector arrives it does what the given network does.
     """
 
     def __init__(self, network: Network) -> None:
         vars(self).update(vars(network))
-        self.script: Script | None = None
         if network.delivers_all:
-            self._conditions = replace(network.conditions, compute=None, link=None)
+            self.conditions = replace(network.conditions, compute=None, link=None)
         else:
-            self._conditions = Conditions(on_loss=network.conditions.on_loss)
-            self._channels = _Channels(self.graph, self._conditions)
+            self.conditions = Conditions(on_loss=network.conditions.on_loss)
+            self._channels = _ScriptedChannels(self.graph, self.conditions)
 
     @property
-    def is_lossless(self) -> bool:
-        """Return whether no received vectors are prescribed: all arrive, lies included."""
-        return not isinstance(self._channels, _Channels)
+    def channels(self) -> list[_ScriptedChannel]:
+        """The open channels on which received vectors are prescribed; none where all arrive."""
+        return self._channels.channels if isinstance(self._channels, _ScriptedChannels) else []
 
     @property
-    def lanes(self) -> list[_Lane]:
-        """The open lanes, one for each vector that agents send in a step."""
-        return [] if self._channels is None else cast("list[_Lane]", self._channels.lanes)
+    def channel_count(self) -> int:
+        """The number of all channels that are open."""
+        return 0 if self._channels is None else len(self._channels.channels)
 
-    def start_step(self, script: Script, x: np.ndarray, lanes: int = 1) -> Self:
-        """Return a copy of the network, started at positions x, that receives scripted vectors.
+    def start_step(self, script: Script, x: np.ndarray, channels: int) -> Self:
+        """Return a copy of the network in an iteration at positions x, (chains, agents, dim).
 
-        script: prescribes received vectors. lanes: number of lanes to open.
+        script: prescribes what is received in it. channels: how many are open.
         """
-        self.script = script
         started = self.start(x, cast("np.random.Generator", script))
-        for _ in range(lanes - 1):
-            started.open_lane(x)
+        for _ in range(channels - 1):
+            started.open_channel(x)
+        started.begin(0)  # what happens is the same in all iterations
+        count = len(self.graph.senders) * x.shape[-1]
+        for channel in started.channels:
+            channel.beyond = script.take("differences", count)
+        if started.channels and self.conditions.on_loss == "reuse_last":
+            started.channels[0].hear(x, script.take("memory", count))
         return started
 
-    def mix_known(self, weights: Matrix, x: np.ndarray, lane: int = 0) -> np.ndarray:
+    def mix_known(self, weights: Matrix, x: np.ndarray, channel: int = 0) -> np.ndarray:
         """Mix neighbors' last vectors; refuse if these are unknown, or may be lies."""
-        if self._channels is not None and self.is_lossless:
+        if self._channels is not None and not self.channels:
             raise UnreadableStep("it mixes what was heard before, which may be a lie")
-        if not self.is_lossless and self.lanes[lane].latest is None:
+        if self.channels and self.channels[channel].latest is None:
             raise UnreadableStep(LOST + "it mixes what was heard before; use on_loss: reuse_last")
-        return super().mix_known(weights, x, lane)
-
-    def take_received(self) -> None:
-        """Take the received vectors of a step from the script."""
-        if self.is_lossless:
-            return
-        assert self.script is not None
-        count = len(self.graph.senders) * self.dim
-        for lane in self.lanes:
-            lane.beyond = self.script.take("differences", count)
-        if self.conditions.on_loss == "reuse_last":
-            first = self.lanes[0]
-            first.latest = first.spread(first.first, self.script.take("memory", count))
+        return super().mix_known(weights, x, channel)
 
     def check_sent(self) -> None:
-        """Refuse a step that does not send a vector on every open lane."""
-        if not (self.is_lossless or all(lane.sent for lane in self.lanes)):
+        """Refuse a step that does not send a vector on every open channel."""
+        if not all(channel.sent for channel in self.channels):
             raise UnreadableStep(LOST + "it does not send in every iteration")
 
     def vectors(self) -> list[np.ndarray]:
-        """Return the vectors sent on each lane, (chains, agents * dim).
+        """Return the vectors sent on each channel, (chains, agents * dim).
 
         Before the first is sent they are those that neighbors know.
         """
-        lanes = [] if self.is_lossless else self.lanes
-        return [lane.vectors.reshape(self.chains, -1) for lane in lanes]
+        return [channel.vectors.reshape(self.chains, -1) for channel in self.channels]
 
 
-class _Channels(Channels):
+class _ScriptedChannels(Channels):
     """Channels on which the received vectors are prescribed by a script."""
 
     def open(self, first: np.ndarray) -> int:
-        """Open another lane with prescribed received vectors; return its number.
+        """Open another channel with prescribed received vectors; return its number.
 
         first: the vectors that neighbors know at first, (chains, agents, dim).
         """
-        self.lanes.append(_Lane(self._graph, first))
-        return len(self.lanes) - 1
+        self.channels.append(_ScriptedChannel(self._graph, first))
+        return len(self.channels) - 1
 
 
-class _Lane:
-    """A vector of every agent, and the copies of it that receivers have.
+class _ScriptedChannel:
+    """A channel on which received vectors are prescribed.
 
-    first: the vectors that neighbors know at first. vectors: those sent, or the first. sent:
-    whether they were sent in this step. beyond: received minus sent vectors, (chains, edges * dim).
-    latest: those received last over each directed edge, (edges, chains, dim); None: unknown.
+    vectors: those sent, or that neighbors know at first, (chains, agents, dim). sent: whether they
+    were sent in this step. beyond: received minus sent vectors, (chains, arcs * dim). latest: those
+    received last over each arc, (arcs, chains, dim); None: unknown.
     """
 
-    def __init__(self, graph: Any, first: np.ndarray) -> None:
-        self._graph, self.first, self.vectors = graph, first, first
+    def __init__(self, graph: Graph, first: np.ndarray) -> None:
+        self._graph, self.vectors = graph, first
         self.latest: np.ndarray | None = None
         self.beyond, self.sent = np.empty(0), False
 
-    def spread(self, x: np.ndarray, beyond: np.ndarray) -> np.ndarray:
-        """Return vectors received over each directed edge, (edges, chains, dim).
+    def hear(self, x: np.ndarray, beyond: np.ndarray) -> np.ndarray:
+        """Receive vectors, and return them, (arcs, chains, dim).
 
         x: the sent vectors, (chains, agents, dim). beyond: received minus sent ones.
         """
-        ways = x.transpose(1, 0, 2)[self._graph.senders]
-        return ways + beyond.reshape(len(x), len(ways), -1).transpose(1, 0, 2)
+        arriving = x.transpose(1, 0, 2)[self._graph.senders]
+        apart = beyond.reshape(len(x), len(arriving), -1).transpose(1, 0, 2)
+        self.latest = received = arriving + apart
+        return received
 
-    def send(self, x: np.ndarray, traffic: Any, k: int) -> np.ndarray:
+    def send(self, x: np.ndarray, traffic: object, k: int) -> np.ndarray:
         """Send the vectors x, (chains, agents, dim); return those that receivers use.
 
         traffic, k: what a network passes, unused.
         """
-        if self.sent or x.shape != self.first.shape:
-            raise UnreadableStep(LOST + "it sends other than a vector of each agent on a lane")
+        if self.sent or x.shape != self.vectors.shape:
+            raise UnreadableStep(LOST + "it sends other than a vector of each agent on a channel")
         self.sent, self.vectors = True, x
-        self.latest = received = self.spread(x, self.beyond)
-        return received
+        return self.hear(x, self.beyond)

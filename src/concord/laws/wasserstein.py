@@ -9,7 +9,7 @@ two moments is a lower bound of W2 (Gelbrich).
 """
 
 import math
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
@@ -17,6 +17,13 @@ from concord.laws.gaussian import Gaussian, matrix_root, monomials
 
 # Fits that the floor is the mean of.
 FLOORS = 1000
+
+
+class WithMonomials(Protocol):
+    """A law whose coordinates and their squares have known moments."""
+
+    def monomials(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and variance of x_1, ..., x_dim, x_1^2, ..., x_dim^2, both (2 dim,)."""
 
 
 def w2(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> np.ndarray:
@@ -37,7 +44,7 @@ def w2(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> np.ndarray:
         return np.where(np.isfinite(total), np.sqrt(np.maximum(total, 0.0)), np.inf)
 
 
-def bias2(mean: np.ndarray, cov: np.ndarray, target: Any) -> np.ndarray:
+def bias2(mean: np.ndarray, cov: np.ndarray, target: WithMonomials) -> np.ndarray:
     """Return max over f in x_j, x_j^2 of (E f - E_target f)^2 / Var_target f.
 
     Parameters and shapes are those of ``w2``; E is that of any law with these moments. target: a

@@ -9,11 +9,23 @@ from typing import Any
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.models.model import Array, Model, Split, shards_of
+from concord.models.model import (
+    Array,
+    Coordinates,
+    Model,
+    ReferenceDraws,
+    Sharding,
+    Split,
+    shards_of,
+)
+from concord.problem import ALL, Agents
 
 if find_spec("jax"):  # else ``require_library`` says what to install
     import jax
     import jax.numpy as jnp
+    from jax import Array as JaxArray
+
+Evaluate = Callable[..., Array]
 
 STEPS, LENGTHS = 100, 30  # of Newton's method
 
@@ -23,36 +35,36 @@ class CompiledModel(Model):
 
     It has gradients, potentials, products with Hessians, a proximal step and mini-batches.
 
-    split: the model's terms. how: agents, shards, partition and seed, as for ``shards_of``.
+    split: the model's terms. sharding: as for ``shards_of``.
     """
 
     def __init__(
-        self, split: Split, how: tuple[Any, ...], coordinates: Any, reference: Any
+        self, split: Split, sharding: Sharding, coordinates: Coordinates, reference: ReferenceDraws
     ) -> None:
         if not jax.config.jax_enable_x64:
             raise ConcordError(
                 "model: JAX computes in single precision, in which sums over rows differ; call "
                 'jax.config.update("jax_enable_x64", True) first'
             )
-        agent_rows = shards_of(split.rows, split.labels, *how)
+        agent_rows = shards_of(split.rows, split.labels, sharding)
         self._split, agents, (index, mask) = split, len(agent_rows), pad_rows(agent_rows)
         counts = np.array([float(len(rows)) for rows in agent_rows])
         weights = mask.astype(float)
 
-        def value(x: Any, rows: Any, weight: Any) -> Any:
+        def value(x: JaxArray, rows: JaxArray, weight: JaxArray) -> JaxArray:
             """Return one agent's potential at x (dim,); weight is zero on padding rows."""
             terms, rest = split.terms(x, rows)
             return -jnp.where(weight != 0, weight * terms, 0.0).sum() - rest / agents
 
-        def product(x: Any, v: Any, rows: Any, weight: Any) -> Any:
+        def product(x: JaxArray, v: JaxArray, rows: JaxArray, weight: JaxArray) -> JaxArray:
             """Return the product of one agent's Hessian at x with v, both (dim,)."""
             return jax.jvp(lambda x: jax.grad(value)(x, rows, weight), (x,), (v,))[1]
 
-        def batch(x: Any, drawn: Any, rows: Any, count: Any) -> Any:
+        def batch(x: JaxArray, drawn: JaxArray, rows: JaxArray, count: JaxArray) -> JaxArray:
             """Return one agent's gradient estimate at x from the rows of numbers ``drawn``."""
             return jax.grad(value)(x, rows[drawn], jnp.full(drawn.shape, count / len(drawn)))
 
-        def prior(x: Any, rows: Any) -> Any:
+        def prior(x: JaxArray, rows: JaxArray) -> JaxArray:
             """Return the gradient at x of an agent's share of the terms without rows."""
             return jax.grad(lambda x: -split.terms(x, rows)[1] / agents)(x)
 
@@ -62,13 +74,13 @@ class CompiledModel(Model):
             The function of z is f_i(center + root z) + c |z|^2 / 2 - b^T z.
             """
 
-            def goal(z: Any) -> Any:
+            def goal(z: JaxArray) -> JaxArray:
                 """Return the value at z (dim,) of the function that is minimized."""
                 return value(center + root @ z, rows, weight) + c / 2 * z @ z - b @ z
 
             return _minimize_by_newton(goal, x)
 
-        def vectorize(function: Any, arrays: int, *by_agent: Array) -> Any:
+        def vectorize(function: Callable[..., JaxArray], arrays: int, *by_agent: Array) -> Evaluate:
             """Return a function of one chain and agent, mapped over all of them and compiled.
 
             arrays: how many of its arguments differ by chain. by_agent: arguments that differ by
@@ -126,7 +138,7 @@ class CompiledModel(Model):
         return self._pull_back(self._batches, x, rows)
 
     def minimize(
-        self, linear: Array, curvature: Array, start: Array, agents: Any = slice(None)
+        self, linear: Array, curvature: Array, start: Array, agents: Agents = ALL
     ) -> tuple[Array, Array]:
         """Return minimizers by Newton's method, and their cost in gradients.
 
@@ -142,7 +154,7 @@ class CompiledModel(Model):
         return x, cost
 
 
-def _minimize_by_newton(goal: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
+def _minimize_by_newton(goal: Callable[..., JaxArray], x: JaxArray) -> tuple[JaxArray, JaxArray]:
     """Return a local minimizer of a smooth function near x, and its cost in gradients.
 
     The function need not be convex: Newton's direction uses the absolute eigenvalues of the
@@ -151,7 +163,7 @@ def _minimize_by_newton(goal: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
     """
     lengths = 0.5 ** jnp.arange(LENGTHS)
 
-    def step(state: tuple[Any, ...]) -> tuple[Any, ...]:
+    def step(state: tuple[JaxArray, ...]) -> tuple[JaxArray, ...]:
         """Return the state after one step: point, value, whether it converged, and step count."""
         x, at, _, k = state
         slope, (sizes, axes) = jax.grad(goal)(x), jnp.linalg.eigh(jax.hessian(goal)(x))
@@ -171,7 +183,7 @@ def _minimize_by_newton(goal: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
     return x, k * (2 * x.size + 1 + LENGTHS)
 
 
-def sum_over_other_axes(name: str, term: Any, axis: int, rows: Any) -> Any:
+def sum_over_other_axes(name: str, term: JaxArray, axis: int, rows: JaxArray) -> JaxArray:
     """Return a variable's log density summed over all axes but that of rows, (rows,)."""
     if term.shape[axis] != len(rows):
         raise ValueError(f"{name} has {term.shape[axis]} rows, whatever rows it is given")

@@ -11,14 +11,14 @@ sum of the potentials is compared with the joint density that the library comput
 does not split is refused. JAX evaluates all chains and agents at once, as one compiled function.
 """
 
-import os
-import platform
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from concord import streams
 from concord.errors import ConcordError, short
@@ -27,7 +27,11 @@ from concord.options import Count, build
 from concord.problems.arrays import choose_partition
 from concord.problems.function_problem import Problem
 from concord.problems.gaussian_fit import fit
+from concord.sampling.partition import PartitionLike
 from concord.values import check_masks, read_numbers
+
+if TYPE_CHECKING:
+    from jax import Array as JaxArray
 
 # Of the joint density: a prior that is taken from the data may be off by 1e-4 of it only.
 TOLERANCE = 1e-8
@@ -35,6 +39,10 @@ POINTS, SPREAD = 4, 0.5  # where the sum is checked, about the start
 SCORED, SURPRISING = 2000, 6.0  # draws scored at once; standard errors off zero of their mean
 
 Array = np.ndarray
+Coordinates = str | tuple[ArrayLike, ArrayLike]  # a name, or a center and a root
+ReferenceDraws = ArrayLike | Mapping[str, ArrayLike] | None  # unconstrained, or by name
+# Agents, the caller's own shards, and partition and seed by which rows are split without them.
+Sharding = tuple[int | None, Sequence[ArrayLike] | None, PartitionLike, int | None]
 
 
 class Latent(NamedTuple):
@@ -63,22 +71,22 @@ class Split:
     labels: Array | None = None
     latents: list[Latent]
     start: Array
-    joint: Callable[[Any], Any]
+    joint: Callable[[JaxArray], JaxArray]
     likely: str
 
-    def terms(self, x: Any, rows: Any) -> tuple[Any, Any]:
+    def terms(self, x: JaxArray, rows: JaxArray) -> tuple[JaxArray, JaxArray]:
         """Return the terms l_j of given rows, (rows,), and the sum l_0 of all others, at x."""
         raise NotImplementedError
 
-    def constrain(self, x: Any) -> dict[str, Any]:
+    def constrain(self, x: JaxArray) -> dict[str, JaxArray]:
         """Return the model's own parameters and deterministic quantities at x (dim,), by name."""
         raise NotImplementedError
 
-    def unconstrain(self, draw: dict[str, Any]) -> Any:
+    def unconstrain(self, draw: dict[str, JaxArray]) -> JaxArray:
         """Return the unconstrained x (dim,) of one draw of the model's parameters."""
         raise NotImplementedError
 
-    def pieces(self, x: Any, rows: Any = None) -> dict[str, Any]:
+    def pieces(self, x: JaxArray, rows: JaxArray | None = None) -> dict[str, JaxArray]:
         """Return the unconstrained values of the latents at x (dim,), by name.
 
         rows: the rows whose values are taken of latents with rows; None: all rows.
@@ -130,8 +138,8 @@ class Model(Problem):
         prior: Callable[[Array], Array],
         joint: Callable[[Array], Array],
         *,
-        coordinates: Any,
-        reference: Any,
+        coordinates: Coordinates,
+        reference: ReferenceDraws,
         likely: str,
     ) -> None:
         self.counts, dim = counts, len(start)
@@ -201,7 +209,7 @@ class Model(Problem):
                 f"{likely_cause}"
             )
 
-    def _read_coordinates(self, coordinates: Any) -> tuple[Array, Array]:
+    def _read_coordinates(self, coordinates: Coordinates) -> tuple[Array, Array]:
         """Return center (dim,) and root (dim, dim) of the coordinates that a caller chooses."""
         if isinstance(coordinates, str) and coordinates == "unconstrained":
             return self.center, self.root
@@ -223,7 +231,7 @@ class Model(Problem):
             raise ConcordError("coordinates: L is singular; give one that can be inverted")
         return center, root
 
-    def _read_reference(self, reference: Any) -> Draws:
+    def _read_reference(self, reference: ReferenceDraws) -> Draws:
         """Return a caller's reference draws in the problem's coordinates."""
         if isinstance(reference, Mapping):
             named = {n: read_numbers(of, f"reference.{n}") for n, of in reference.items()}
@@ -253,14 +261,12 @@ class Model(Problem):
             )
 
 
-def shards_of(
-    rows: int, labels: Array | None, agents: Any, shards: Any, partition: Any, seed: int | None
-) -> list[Array]:
+def shards_of(rows: int, labels: Array | None, sharding: Sharding) -> list[Array]:
     """Return the row numbers of each agent, an array for each; every row belongs to one agent.
 
-    rows: how many there are. labels: their classes, by which they may be split. agents, partition,
-    seed: how they are split at random; or shards: the caller's own row numbers.
+    rows: how many there are. labels: their classes, by which they may be split.
     """
+    agents, shards, partition, seed = sharding
     if shards is None:
         count = build(Count, agents, "agents")
         rng = streams.generator(streams.seed_of(seed), "partition")
@@ -298,30 +304,13 @@ def require_library(library: str) -> None:
         raise ConcordError(f"model: {reason}")
 
 
-def of_studies(library: str, resources: Path) -> None:
-    """Configure JAX for jobs: double precision, one thread, a persistent compilation cache.
-
-    Compiled code suits this machine's processor, and is cached beside the data. With two threads or
-    more JAX waits for ever where it factorizes several matrices at once, as in a proximal step of a
-    Gaussian process.
-    """
-    require_library(library)
-    os.environ.setdefault("NPROC", "1")
-    import jax
-
-    cache = resources / "compiled" / platform.node()
-    jax.config.update("jax_enable_x64", True)
-    jax.config.update("jax_compilation_cache_dir", str(cache))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-
-
 def from_shards(
     build: Callable[[Array], Callable[[Array], tuple[Array, Array]]],
-    shards: Sequence[Any],
+    shards: Sequence[Sequence[int] | Array],
     *,
     dim: int,
-    coordinates: Any = "unconstrained",
-    reference: Any = None,
+    coordinates: Coordinates = "unconstrained",
+    reference: ReferenceDraws = None,
 ) -> Model:
     r"""Return the problem of a joint log density, built from functions of some of its rows.
 
@@ -362,7 +351,7 @@ def from_shards(
     >>> concord.from_shards(build, [[0, 1], [2]], dim=1).agents
     2
     """
-    agent_rows = shards_of(sum(map(len, shards)), None, None, shards, None, 1)
+    agent_rows = shards_of(sum(map(len, shards)), None, (None, shards, "equal", 1))
     own_densities = [build(rows) for rows in agent_rows]
     empty = build(np.zeros(0, dtype=np.intp))
     whole = build(np.sort(np.concatenate(agent_rows)))

@@ -5,38 +5,53 @@ A model is run on each agent's rows, with given values of the latents in place o
 other sites to all agents.
 """
 
-from collections.abc import Callable
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from concord import streams
 from concord.errors import ConcordError
 from concord.models.jax import CompiledModel, sum_over_other_axes
-from concord.models.model import Latent, Split, install_hint, no_gradient_of, require_library
+from concord.models.model import (
+    Coordinates,
+    Latent,
+    ReferenceDraws,
+    Split,
+    install_hint,
+    no_gradient_of,
+    require_library,
+)
+from concord.sampling.partition import PartitionLike
 
 if install_hint("NumPyro") is None:  # else ``require_library`` says what to install
     import jax
     import jax.numpy as jnp
+    from jax import Array as JaxArray
     from jax import tree_util
     from numpyro import handlers, validation_enabled
     from numpyro.distributions import biject_to
     from numpyro.infer import init_to_uniform
     from numpyro.infer.util import constrain_fn, potential_energy, unconstrain_fn
 
+Site = dict[str, Any]  # what NumPyro says of a distribution or a plate of a model
+
 
 def from_numpyro(
-    model: Callable[..., Any],
-    *args: Any,
+    model: Callable[..., object],
+    *args: object,
     over: str,
     agents: int | None = None,
-    shards: Any = None,
-    partition: Any = "equal",
+    shards: Sequence[ArrayLike] | None = None,
+    partition: PartitionLike = "equal",
     seed: int | None = streams.SEED,
     rng: streams.Rng = None,
-    coordinates: Any = "unconstrained",
-    reference: Any = None,
-    **kwargs: Any,
+    coordinates: Coordinates = "unconstrained",
+    reference: ReferenceDraws = None,
+    **kwargs: object,
 ) -> CompiledModel:
     r"""Return the problem of a NumPyro model whose rows are split over agents.
 
@@ -80,8 +95,8 @@ def from_numpyro(
     1
     """
     require_library("NumPyro")
-    how = agents, shards, partition, streams.seed_of(seed, rng)
-    return CompiledModel(_NumPyro(model, over, args, kwargs), how, coordinates, reference)
+    sharding = agents, shards, partition, streams.seed_of(seed, rng)
+    return CompiledModel(_NumPyro(model, over, args, kwargs), sharding, coordinates, reference)
 
 
 class _NumPyro(Split):
@@ -92,9 +107,7 @@ class _NumPyro(Split):
         "that outside of the model, and give it as an argument without rows"
     )
 
-    def __init__(
-        self, model: Callable[..., Any], over: str, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> None:
+    def __init__(self, model: Callable[..., object], over: str, args: tuple, kwargs: dict) -> None:
         self.model, self.over, self.args, self.kwargs = model, over, args, kwargs
         seeded = handlers.seed(model, 0)
         started = handlers.substitute(seeded, substitute_fn=init_to_uniform(radius=0.5))
@@ -128,12 +141,12 @@ class _NumPyro(Split):
         self.start = np.zeros(sum(int(np.prod(latent.shape)) for latent in self.latents))
         self.joint = jax.jit(lambda x: -potential_energy(model, args, kwargs, self.pieces(x)))
 
-    def _plate_dimension(self, site: Any) -> int | None:
+    def _plate_dimension(self, site: Site) -> int | None:
         """Return the batch dimension of a site that the plate of rows takes. None outside of it."""
         dims = [frame.dim for frame in site["cond_indep_stack"] if frame.name == self.over]
         return dims[0] if dims else None
 
-    def _add_site(self, name: str, site: Any) -> None:
+    def _add_site(self, name: str, site: Site) -> None:
         """Add a site to the latents, or check it if it is observed."""
         frame, law = self._plate_dimension(site), site["fn"]
         if site["is_observed"]:
@@ -150,11 +163,11 @@ class _NumPyro(Split):
         axis = None if frame is None else frame - transform.domain.event_dim
         self.latents.append(Latent(name, np.shape(transform.inv(site["value"])), axis))
 
-    def terms(self, x: Any, rows: Any) -> tuple[Any, Any]:
+    def terms(self, x: JaxArray, rows: JaxArray) -> tuple[JaxArray, JaxArray]:
         """Return the log density of the given rows, (rows,), and of all else, at x (dim,)."""
         values, jacobians = self.pieces(x, rows), {}
 
-        def fill(site: Any) -> Any:
+        def fill(site: Site) -> JaxArray | None:
             """Return a latent's value at a site, and store the Jacobian of its transform."""
             name = site["name"]
             if name not in values:
@@ -181,13 +194,12 @@ class _NumPyro(Split):
                 row_terms = row_terms + sum_over_other_axes(name, log, frame, rows)
         return row_terms, shared
 
-    def constrain(self, x: Any) -> dict[str, Any]:
+    def constrain(self, x: JaxArray) -> dict[str, JaxArray]:
         """Return latents and deterministic sites at x (dim,), by name."""
         arguments = self.model, self.args, self.kwargs, self.pieces(x)
-        sites: dict[str, Any] = constrain_fn(*arguments, return_deterministic=True)
-        return sites
+        return constrain_fn(*arguments, return_deterministic=True)
 
-    def unconstrain(self, draw: dict[str, Any]) -> Any:
+    def unconstrain(self, draw: dict[str, JaxArray]) -> JaxArray:
         """Return the unconstrained latents of a draw, (dim,)."""
         values = unconstrain_fn(self.model, self.args, self.kwargs, draw)
         return jnp.concatenate([jnp.ravel(values[latent.name]) for latent in self.latents])

@@ -4,37 +4,49 @@ The model's log density is a sum of terms, one for each variable. The term of a 
 dimension of rows is a function of the rows' data and latents; other terms use all latents.
 """
 
-from collections.abc import Callable
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from concord import streams
 from concord.errors import ConcordError, short
 from concord.models.jax import CompiledModel, sum_over_other_axes
-from concord.models.model import Latent, Split, install_hint, no_gradient_of, require_library
+from concord.models.model import (
+    Coordinates,
+    Latent,
+    ReferenceDraws,
+    Split,
+    install_hint,
+    no_gradient_of,
+    require_library,
+)
+from concord.sampling.partition import PartitionLike
 
 if install_hint("PyMC") is None:  # else ``require_library`` says what to install
     import jax.numpy as jnp
     import pymc
+    from jax import Array as JaxArray
     from pymc.sampling.jax import get_jaxified_graph
     from pymc.variational.minibatch_rv import MinibatchRandomVariable
     from pytensor.compile.builders import OpFromGraph
     from pytensor.graph.traversal import ancestors, io_toposort
-    from pytensor.tensor import TensorConstant, TensorType
+    from pytensor.tensor import TensorConstant, TensorType, TensorVariable
 
 
 def from_pymc(
-    model: Any,
+    model: pymc.Model,
     over: str,
     agents: int | None = None,
     *,
-    shards: Any = None,
-    partition: Any = "equal",
+    shards: Sequence[ArrayLike] | None = None,
+    partition: PartitionLike = "equal",
     seed: int | None = streams.SEED,
     rng: streams.Rng = None,
-    coordinates: Any = "unconstrained",
-    reference: Any = None,
+    coordinates: Coordinates = "unconstrained",
+    reference: ReferenceDraws = None,
 ) -> CompiledModel:
     r"""Return the problem of a PyMC model whose rows are split over agents.
 
@@ -86,8 +98,8 @@ def from_pymc(
     (100, 101, 3)
     """
     require_library("PyMC")
-    how = agents, shards, partition, streams.seed_of(seed, rng)
-    return CompiledModel(_PyMC(model, over), how, coordinates, reference)
+    sharding = agents, shards, partition, streams.seed_of(seed, rng)
+    return CompiledModel(_PyMC(model, over), sharding, coordinates, reference)
 
 
 class _PyMC(Split):
@@ -98,7 +110,7 @@ class _PyMC(Split):
         "model, and give it as data"
     )
 
-    def __init__(self, model: Any, over: str) -> None:
+    def __init__(self, model: pymc.Model, over: str) -> None:
         if not isinstance(model, pymc.Model):
             raise ConcordError(f"model: {short(model)} is no pymc.Model; give one")
         if over not in model.dim_lengths:
@@ -122,12 +134,12 @@ class _PyMC(Split):
             self._check_observed(variable)
         self._translate()
 
-    def _row_axis(self, variable: Any) -> int | None:
+    def _row_axis(self, variable: TensorVariable) -> int | None:
         """Return the axis of a variable that counts rows. None if it has none."""
         dims = self.model.named_vars_to_dims.get(variable.name) or ()
         return list(dims).index(self.over) if self.over in dims else None
 
-    def _check_observed(self, variable: Any) -> None:
+    def _check_observed(self, variable: TensorVariable) -> None:
         """Store the values of an observed variable. A ConcordError if they have no rows."""
         name, place = variable.name, self._row_axis(variable)
         if isinstance(variable.owner.op, MinibatchRandomVariable):
@@ -148,7 +160,7 @@ class _PyMC(Split):
             )
         self.observe(name, self.model.rvs_to_values[variable].eval(), owned=True)
 
-    def _term_axis(self, variable: Any, term: Any) -> int | None:
+    def _term_axis(self, variable: TensorVariable, term: TensorVariable) -> int | None:
         """Return the axis of a variable's log density that counts rows. None if it has none."""
         axis = self._row_axis(variable)
         if axis is not None and axis >= term.ndim:
@@ -158,7 +170,7 @@ class _PyMC(Split):
             )
         return axis
 
-    def _check_constants(self, terms: list[Any]) -> None:
+    def _check_constants(self, terms: list[TensorVariable]) -> None:
         """Raise a ConcordError if terms of rows read an unnamed constant of as many entries.
 
         Nothing says which agent owns the entries of such a constant.
@@ -204,7 +216,7 @@ class _PyMC(Split):
         names, density = [v.name for v in self.values], model.compile_logp(mode="FAST_COMPILE")
         self.joint = lambda x: density(dict(zip(names, self.pieces(x).values(), strict=True)))
 
-    def terms(self, x: Any, rows: Any) -> tuple[Any, Any]:
+    def terms(self, x: JaxArray, rows: JaxArray) -> tuple[JaxArray, JaxArray]:
         """Return the terms of the given rows, (rows,), and the sum of all others, at x (dim,)."""
         rest = sum((term.sum() for term in self.of_all(*self.pieces(x).values())), jnp.zeros(()))
         data = (jnp.asarray(values).take(rows, axis=axis) for values, axis in self.data)
@@ -213,27 +225,30 @@ class _PyMC(Split):
         row_sums = (sum_over_other_axes(name, term, axis, rows) for term, (name, axis) in each)
         return sum(row_sums, jnp.zeros(len(rows))), rest
 
-    def constrain(self, x: Any) -> dict[str, Any]:
+    def constrain(self, x: JaxArray) -> dict[str, JaxArray]:
         """Return parameters and deterministics at x (dim,), by name."""
         return dict(zip(self.quantities, self.forward(*self.pieces(x).values()), strict=True))
 
-    def unconstrain(self, draw: dict[str, Any]) -> Any:
+    def unconstrain(self, draw: dict[str, JaxArray]) -> JaxArray:
         """Return the unconstrained values of a draw, (dim,)."""
         values = self.back(*(draw[latent.name] for latent in self.latents))
         return jnp.concatenate([jnp.ravel(value) for value in values])
 
 
-def _jax_function(inputs: list[Any], outputs: list[Any]) -> Callable[..., Any]:
+def _jax_function(
+    inputs: list[TensorVariable], outputs: list[TensorVariable]
+) -> Callable[..., Sequence[JaxArray]]:
     """Return the JAX function of a PyTensor graph, for inputs of any lengths."""
     if not outputs:
         return lambda *values: ()
     fresh = [TensorType(v.type.dtype, (None,) * v.type.ndim)() for v in inputs]
     rebuilt = _rebuild_graph(outputs, dict(zip(inputs, fresh, strict=True)))
-    compiled: Callable[..., Any] = get_jaxified_graph(inputs=fresh, outputs=rebuilt)
-    return compiled
+    return get_jaxified_graph(inputs=fresh, outputs=rebuilt)
 
 
-def _rebuild_graph(outputs: list[Any], replaced: dict[Any, Any]) -> list[Any]:
+def _rebuild_graph(
+    outputs: list[TensorVariable], replaced: dict[TensorVariable, TensorVariable]
+) -> list[TensorVariable]:
     """Return the outputs of a graph whose inputs are replaced, with nested graphs expanded.
 
     A nested graph (logsumexp is one) would insist on the shapes of its first inputs.

@@ -109,14 +109,14 @@ def replace_heard(
 ) -> np.ndarray:
     """Replace the vectors that agents receive by a rule of robust mixing, for each receiver apart.
 
-    received, and the result: (ways, chains, dim). x: the agents' vectors, (chains, agents, dim).
+    received, and the result: (arcs, chains, dim). x: the agents' vectors, (chains, agents, dim).
     """
     weighed = np.empty_like(received)
     first = np.searchsorted(graph.receivers, np.arange(graph.agents))
     for count in set(graph.in_degrees.tolist()) - {0}:  # agents that hear equally many, together
         receivers = np.flatnonzero(graph.in_degrees == count)
-        ways = first[receivers, None] + np.arange(count)
-        weighed[ways] = rule.replace(received[ways], x.transpose(1, 0, 2)[receivers, None])
+        arcs = first[receivers, None] + np.arange(count)
+        weighed[arcs] = rule.replace(received[arcs], x.transpose(1, 0, 2)[receivers, None])
     return weighed
 
 

@@ -1,4 +1,4 @@
-"""Channels: what carries vectors over a network on which some are lost, late or changed."""
+"""Channels, which carry vectors over a network on which some are lost, late or changed."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from concord.networks.byzantine import replace_heard, tell_lies
 from concord.networks.clock import Clock
 from concord.networks.conditions import Conditions
-from concord.networks.effects import LossDraws, Static, Traffic, link_tables
-from concord.networks.graph import DENSE_AGENTS, Graph, Matrix
+from concord.networks.effects import LossDraws, Static, Traffic
+from concord.networks.graph import DENSE_AGENTS, Graph, Matrix, Numbers
 
 
-class Lane:
-    """A channel that carries one vector of every agent to its neighbors, with losses and delays.
+class Channel:
+    """A channel, which carries one vector of every agent to its neighbors, with losses and delays.
 
-    latest: the vector that each receiver uses, (ways, chains, dim).
+    latest: the vector that each receiver uses, (arcs, chains, dim).
 
     first: the vectors that neighbors know at the start, (chains, agents, dim).
 
@@ -39,18 +39,18 @@ class Lane:
         self._left_out = np.zeros_like(vectors)  # by compression, of which agents keep account
 
     def send(self, x: np.ndarray, traffic: Traffic, k: int) -> np.ndarray:
-        """Send x over all ways, and return the vectors that receivers use, (ways, chains, dim).
+        """Send x over all arcs, and return the vectors that receivers use, (arcs, chains, dim).
 
         x: (chains, agents, dim). traffic: what is up and arrives in iteration k.
         """
         graph, options = self._graph, self._conditions
         vectors = np.ascontiguousarray(x.transpose(1, 0, 2))
-        fallback: Any = vectors[graph.receivers]
+        fallback: Numbers = vectors[graph.receivers]
         if options.on_loss == "sender_keeps":
             fallback = 0.0
         elif options.on_loss == "reuse_last":
             fallback = self._arriving
-        noise: Any = 0.0
+        noise: Numbers = 0.0
         if options.noise:
             shape = len(graph.senders), *vectors.shape[1:]
             noise = options.noise * self._noises.standard_normal(shape, dtype=x.dtype.type)
@@ -88,21 +88,22 @@ class Lane:
 class Channels:
     """The channels of a network under conditions, which each carry a vector of every agent.
 
-    lanes: the open channels. traffic: links and agents in this iteration; None before the first.
+    channels: the open channels. traffic: links and agents in this iteration; None before the first.
     """
 
     def __init__(self, graph: Graph, conditions: Conditions) -> None:
         self._graph, self._conditions = graph, conditions
-        self.lanes: list[Any] = []
+        self.channels: list[Any] = []
         self.traffic: Traffic | None = None
         self._k, self._chains = 0, 1
         self._rng: Any = None
         self._clock: Any = None
         self._losses: LossDraws | None = None
-        self._tables = link_tables(graph, conditions.schedule)
+        self._tables = conditions.schedule.tables(graph)
         self._under_way = np.empty(0)  # masks of the vectors sent in the last iterations
         self._vector_bytes = 0.0  # of an agent's vectors together
-        self._splits: dict[int, tuple[Any, ...]] = {}  # by matrix, which is kept so that ids last
+        # By the id of the matrix, which is kept so that ids last.
+        self._splits: dict[int, tuple[Matrix, np.ndarray, np.ndarray, Matrix]] = {}
 
     def start(self, chains: int, rng: np.random.Generator | None, clock: Clock | None) -> Self:
         """Return a copy that is ready for a block of chains, with no channel open.
@@ -110,7 +111,7 @@ class Channels:
         rng: the stream of effects on vectors. clock: the network's clock, if it has one.
         """
         new = copy(self)
-        new.lanes, new._vector_bytes, new.traffic = [], 0.0, None
+        new.channels, new._vector_bytes, new.traffic = [], 0.0, None
         new._chains, new._rng, new._clock = chains, rng, clock
         if self._conditions.loss is not None:
             assert rng is not None
@@ -122,14 +123,14 @@ class Channels:
 
         first: the vectors that neighbors know at the start, (chains, agents, dim).
         """
-        self.lanes.append(Lane(self._graph, self._conditions, first, self._rng))
+        self.channels.append(Channel(self._graph, self._conditions, first, self._rng))
         self._vector_bytes += self.vector_size(first)
-        return len(self.lanes) - 1
+        return len(self.channels) - 1
 
     def begin(self, k: int) -> None:
         """Draw the links, losses and awake agents of iteration k."""
         graph, shape = self._graph, (len(self._graph.senders), self._chains)
-        options: Any = self._conditions
+        options = self._conditions
         awake = np.ones((graph.agents, self._chains), dtype=bool)
         traffic = Traffic(np.ones(shape, dtype=bool), np.empty(shape, dtype=bool), awake, awake)
         if self._tables:
@@ -192,42 +193,41 @@ class Channels:
         """
         assert self.traffic is not None
         graph = self._graph
-        ways = np.searchsorted(graph.pair_numbers, agents * graph.agents + agents[:, ::-1])
-        arrived: np.ndarray = self.traffic.arrived[ways, np.arange(len(agents))[:, None]]
+        arcs = np.searchsorted(graph.pair_numbers, agents * graph.agents + agents[:, ::-1])
+        arrived: np.ndarray = self.traffic.arrived[arcs, np.arange(len(agents))[:, None]]
         return arrived
 
     def vector_size(self, x: np.ndarray) -> float:
         """Return the bytes of the message for one agent's vector in x, after compression."""
         return self._conditions.size(x.shape[-1], x.itemsize)
 
-    def mix(self, matrix: Matrix, x: np.ndarray, lane: int) -> np.ndarray:
+    def mix(self, matrix: Matrix, x: np.ndarray, channel: int) -> np.ndarray:
         """Send x over a channel, and mix each agent's own vector with those that it hears.
 
-        matrix: the weights, (agents, agents). x: (chains, agents, dim). lane: the channel's number.
+        matrix: the weights, (agents, agents). x: (chains, agents, dim). channel: its number.
         """
-        return self._weigh(matrix, x, self.lanes[lane].send(x, self.traffic, self._k))
+        return self._weigh(matrix, x, self.channels[channel].send(x, self.traffic, self._k))
 
-    def mix_known(self, matrix: Matrix, x: np.ndarray, lane: int) -> np.ndarray:
+    def mix_known(self, matrix: Matrix, x: np.ndarray, channel: int) -> np.ndarray:
         """Mix each agent's own vector in x with the last that it heard over a channel."""
-        return self._weigh(matrix, x, self.lanes[lane].latest)
+        return self._weigh(matrix, x, self.channels[channel].latest)
 
     def _weigh(self, matrix: Matrix, x: np.ndarray, received: np.ndarray) -> np.ndarray:
         r"""Return :math:`\sum_j W_{ij} x_j` of an agent's own x and the vectors that it hears.
 
-        x: (chains, agents, dim). received: (ways, chains, dim).
+        x: (chains, agents, dim). received: (arcs, chains, dim).
         """
         graph, options = self._graph, self._conditions
         if options.robust is not None:
             received = replace_heard(options.robust, graph, received, x)
-        of, *split = self._splits.get(id(matrix), (None,))
-        if of is not matrix:  # ids of a network that was copied are those of other matrices
+        split = self._splits.get(id(matrix))
+        if split is None or split[0] is not matrix:  # an id that was another matrix's
             if len(self._splits) > 8:  # of steps whose weights change
                 self._splits.clear()
-            split = [*_split_matrix(graph, matrix)]
-            self._splits[id(matrix)] = matrix, *split
-        diagonal, values, inbox = split
-        ways, chains, dim = received.shape
-        total = (inbox @ received.reshape(ways, chains * dim)).reshape(graph.agents, chains, dim)
+            split = self._splits[id(matrix)] = matrix, *_split_matrix(graph, matrix)
+        _, diagonal, values, inbox = split
+        arcs, chains, dim = received.shape
+        total = (inbox @ received.reshape(arcs, chains * dim)).reshape(graph.agents, chains, dim)
         mixed = total.transpose(1, 0, 2) + diagonal[:, None] * x
         if options.on_loss == "sender_keeps" and self.traffic is not None:
             lost = np.where(self.traffic.arrived, 0.0, values[:, None])
@@ -236,17 +236,17 @@ class Channels:
 
 
 def _split_matrix(graph: Graph, matrix: Matrix) -> tuple[np.ndarray, np.ndarray, Matrix]:
-    """Return a matrix's diagonal (agents,), its entries on the ways (ways,), and the inbox matrix.
+    """Return a matrix's diagonal (agents,), its entries on the arcs (arcs,), and the inbox matrix.
 
-    The inbox matrix (agents, ways) sums the vectors that each agent hears, with these entries.
+    The inbox matrix (agents, arcs) sums the vectors that each agent hears, with these entries.
     """
     values = np.asarray(matrix[graph.receivers, graph.senders]).ravel()
-    ways, shape = np.arange(len(values)), (graph.agents, len(values))
+    arcs, shape = np.arange(len(values)), (graph.agents, len(values))
     if graph.agents <= DENSE_AGENTS:
-        inbox: Any = np.zeros(shape, values.dtype)
-        inbox[graph.receivers, ways] = values
+        inbox = np.zeros(shape, values.dtype)
+        inbox[graph.receivers, arcs] = values
     else:
         from scipy import sparse
 
-        inbox = sparse.csr_array((values, (graph.receivers, ways)), shape=shape)
+        inbox = sparse.csr_array((values, (graph.receivers, arcs)), shape=shape)
     return matrix.diagonal(), values, inbox

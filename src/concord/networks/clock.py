@@ -26,13 +26,13 @@ section 4.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from msgspec import Meta
 
 from concord.errors import ConcordError
-from concord.networks.graph import Graph
+from concord.networks.graph import Graph, Numbers
 from concord.options import Index, NonNegative, Options, Positive
 
 LONGEST_DELAY = 1000  # ticks that a vector takes: all that is under way is kept
@@ -59,7 +59,7 @@ class LinkTime(Options):
     latency: Annotated[NonNegative, "seconds from sender to receiver, whatever is sent"] = 0.0
     bandwidth: Annotated[Positive | None, "bytes per second of every link; none: unlimited"] = None
 
-    def seconds(self, size: Any) -> Any:
+    def seconds(self, size: Numbers) -> Numbers:
         """Return latency + size / bandwidth in seconds, of messages of ``size`` bytes."""
         return self.latency + (size / self.bandwidth if self.bandwidth else 0.0 * size)
 
@@ -113,13 +113,13 @@ class Clock:
         return ticks
 
     def wait_for_neighbors(
-        self, size: Any, moves: np.ndarray, gradients: Any, up: np.ndarray | None
+        self, size: np.ndarray, moves: np.ndarray, gradients: Numbers, up: np.ndarray | None
     ) -> None:
         """Advance the clock by an iteration in which agents wait for their neighbors.
 
         size: bytes that each agent has sent to each neighbor. moves: which agents have moved.
         gradients: how many gradients each agent has taken. All three are (agents, chains), or
-        broadcast to it. up: which ways (directed edges) are up, (ways, chains); None: all.
+        broadcast to it. up: which arcs are up, (arcs, chains); None: all.
         """
         comes = self.seconds + self._link.seconds(size)
         comes = np.where((size > 0) & moves, comes, -np.inf)  # nobody waits for who sends nothing
@@ -138,7 +138,7 @@ class Clock:
         ready: np.ndarray = self._left <= 0.0
         return ready
 
-    def restart_gradients(self, k: int, moves: np.ndarray, gradients: Any) -> None:
+    def restart_gradients(self, k: int, moves: np.ndarray, gradients: Numbers) -> None:
         """Start the next gradients of the agents that have moved in tick k.
 
         moves: a mask (agents, chains). gradients: how many each agent computes before its next

@@ -20,7 +20,6 @@ from concord.networks.effects import (
     RandomLinks,
     RandomPair,
     Static,
-    link_tables,
 )
 from concord.networks.graph import Graph, check_agents
 from concord.networks.privacy import Privacy
@@ -155,8 +154,7 @@ class Conditions(Options):
                 "lost as zero; use another one, or remove delay and robust"
             )
         check_trim(self.robust, graph, where)
-        if hasattr(self.schedule, "check"):
-            self.schedule.check(graph, f"{where}.schedule")
+        self.schedule.check(graph, f"{where}.schedule")
 
     def _check_pace(self, where: str) -> None:
         """Raise a ConcordError if options contradict agents that go on at their own pace."""
@@ -173,7 +171,7 @@ def hears_one_at_most(graph: Graph, conditions: Conditions) -> bool:
     """Return whether an agent hears at most one neighbor in any iteration, by the schedule."""
     if isinstance(conditions.schedule, PairSchedule):
         return True
-    tables = link_tables(graph, conditions.schedule)
+    tables = conditions.schedule.tables(graph)
     return bool(tables) and all(
         (graph.per_receiver(np.add, table.astype(int)) <= 1).all() for table in tables
     )

@@ -1,12 +1,13 @@
 """Networks that a caller gives in Python: a name, a graph of networkx, or a matrix."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from concord import kinds, streams
 from concord.errors import ConcordError, nearest, short
+from concord.networks.conditions import Conditions
 from concord.networks.graph import Graph, graph_of_pairs
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
@@ -82,12 +83,8 @@ def network(
     >>> concord.network("ring", 6, loss=loss).conditions.loss.rate
     0.2
     """
-    conditions = None
-    if options:
-        from concord.networks.conditions import Conditions  # where options may be some
-
-        happens = {key: options.pop(key) for key in Conditions.__struct_fields__ if key in options}
-        conditions = build(Conditions, happens, "network") if happens else None
+    happens = {key: options.pop(key) for key in Conditions.__struct_fields__ if key in options}
+    conditions = build(Conditions, happens, "network") if happens else None
     if isinstance(graph, Network):  # a network is its own, unless something else happens on it
         conditions, graph = conditions or graph.conditions, graph.graph
     if rng is not None or seed is None:
@@ -97,7 +94,7 @@ def network(
     return Network(_read_graph(graph, agents, options), conditions)
 
 
-def _read_graph(graph: Any, agents: int | None, options: Mapping[str, Any]) -> Graph:
+def _read_graph(graph: Any, agents: int | None, options: Mapping[str, object]) -> Graph:
     """Return the graph of a kind's name, a mapping, a networkx graph or a matrix.
 
     options: options of the kind; a ConcordError if they come with a graph or a matrix.
@@ -121,12 +118,10 @@ def _read_graph(graph: Any, agents: int | None, options: Mapping[str, Any]) -> G
     return graph
 
 
-def _check_keys(topology: Mapping[str, Any]) -> None:
+def _check_keys(topology: Mapping[str, object]) -> None:
     """Raise a ConcordError for an option that neither the kind nor ``Conditions`` has."""
     options = kinds.find("topologies", topology["kind"], "network").Params.__struct_fields__
     for key in topology.keys() - {"kind", *options}:
-        from concord.networks.conditions import Conditions  # to name its keys
-
         keys = [*options, *Conditions.__struct_fields__]
         raise ConcordError(f"network.{key}: unknown key; {nearest(key, keys)}")
 
@@ -148,7 +143,7 @@ def _convert_graph(graph: Any) -> Graph:
     return _graph_of_matrix(graph.toarray() if hasattr(graph, "toarray") else graph)
 
 
-def _agent_names(nodes: Iterable[Any]) -> tuple[Any, ...]:
+def _agent_names(nodes: Iterable[Hashable]) -> tuple[Hashable, ...]:
     """Return a graph's nodes in the order of the agents that they become.
 
     Nodes that are the numbers 0 to N - 1 are ordered by number, others stay in the order given.
@@ -158,7 +153,7 @@ def _agent_names(nodes: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(numbers) if set(names) == set(numbers) else names
 
 
-def _graph_of_matrix(matrix: Any, names: tuple[Any, ...] | None = None) -> Graph:
+def _graph_of_matrix(matrix: Any, names: tuple[Hashable, ...] | None = None) -> Graph:
     """Return the graph of an adjacency matrix or of a doubly stochastic weight matrix."""
     check_masks(matrix, "network")
     try:

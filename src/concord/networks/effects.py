@@ -3,9 +3,8 @@ r"""What may happen to links and vectors of a network, one small class each.
 A vector from agent j arrives at its neighbor i if their link is up and j is awake when it is sent,
 the vector is not lost, and i is awake when it arrives, in the same iteration or after a delay.
 
-A way is a directed edge, from a sender to a receiver. Masks have shape (ways, chains) or
-(agents, chains), and are drawn from a stream of their own, so that all samplers meet the same
-faults (``channels``).
+Masks have shape (arcs, chains) or (agents, chains), and are drawn from a stream of their own, so
+that all samplers meet the same faults (``channels``).
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ Direction = Annotated[
 class Traffic:
     """The state of all links and agents in one iteration.
 
-    up, arrived: ways whose link is up, and ways over which a vector arrives, masks (ways, chains).
+    up, arrived: arcs whose link is up, and arcs over which a vector arrives, masks (arcs, chains).
 
     awake, sends: agents that are awake, and agents that send, masks (agents, chains).
 
@@ -42,15 +41,29 @@ class Traffic:
     age: int = 0
 
 
-class Static(Kind):
+class Schedule(Kind):
+    """A schedule of the links that are up: in turn by tables, or drawn in every iteration."""
+
+    def check(self, graph: Graph, where: str) -> None:
+        """Raise a ConcordError if the schedule does not suit a graph; ``where``: file and key."""
+
+    def tables(self, graph: Graph) -> list[np.ndarray]:
+        """Return one mask (arcs,) for each turn: the arcs that are up in it. [] if it is drawn."""
+        return []
+
+    def draw(self, traffic: Traffic, graph: Graph, rng: np.random.Generator) -> None:
+        """Draw the links that are up, and mark all others as down in ``traffic.up``."""
+
+
+class Static(Schedule):
     """A schedule under which all links are up in all iterations."""
 
     def tables(self, graph: Graph) -> list[np.ndarray]:
-        """Return one mask (ways,) for each turn: the ways that are up in it."""
+        """Return one mask (arcs,) for each turn: the arcs that are up in it."""
         return [np.ones(len(graph.senders), dtype=bool)]
 
 
-class OnePeer(Kind):
+class OnePeer(Schedule):
     """A schedule under which each agent sends to one neighbor, to each of them in turn.
 
     In iteration k agent j sends to its neighbor number k modulo the number of its neighbors, which
@@ -66,13 +79,13 @@ class OnePeer(Kind):
             )
 
     def tables(self, graph: Graph) -> list[np.ndarray]:
-        """Return one mask (ways,) for each turn: the ways that are up in it."""
+        """Return one mask (arcs,) for each turn: the arcs that are up in it."""
         ahead = (graph.receivers - graph.senders) % graph.agents
         peers = np.lexsort((ahead, graph.senders)).reshape(graph.agents, -1)
-        return [np.isin(np.arange(len(ahead)), ways) for ways in peers.T]
+        return [np.isin(np.arange(len(ahead)), arcs) for arcs in peers.T]
 
 
-class GraphsInTurn(Kind, tag="in_turn"):
+class GraphsInTurn(Schedule, tag="in_turn"):
     """A schedule under which the edges of one list are up in each iteration, the lists in turn.
 
     On directed graphs an edge (i, j) leads from agent i to agent j.
@@ -95,11 +108,11 @@ class GraphsInTurn(Kind, tag="in_turn"):
                     )
 
     def tables(self, graph: Graph) -> list[np.ndarray]:
-        """Return one mask (ways,) for each turn: the ways that are up in it."""
+        """Return one mask (arcs,) for each turn: the arcs that are up in it."""
         return [np.isin(graph.pair_numbers, graph.numbers_of(edges)) for edges in self.graphs]
 
 
-class RandomLinks(Kind, tag="kept"):
+class RandomLinks(Schedule, tag="kept"):
     """A schedule under which each link is up with a probability, drawn in every iteration."""
 
     probability: Annotated[Share, "probability that a link is up"]
@@ -110,7 +123,7 @@ class RandomLinks(Kind, tag="kept"):
         traffic.up &= up[graph.links]
 
 
-class PairSchedule(Kind):
+class PairSchedule(Schedule):
     """A schedule under which an agent hears at most one neighbor, which hears it, too."""
 
     def check(self, graph: Graph, where: str) -> None:
@@ -144,10 +157,10 @@ class RandomPair(PairSchedule, tag="pair"):
     def draw(self, traffic: Traffic, graph: Graph, rng: np.random.Generator) -> None:
         """Draw the pair whose link alone is up, and which alone is awake."""
         chain = np.arange(traffic.up.shape[1])
-        way = graph.draw_ways(len(chain), rng)
+        arc = graph.draw_arcs(len(chain), rng)
         traffic.up[:] = traffic.awake[:] = False
-        traffic.up[way, chain] = traffic.up[graph.order_by_sender[way], chain] = True
-        for agent in (graph.receivers[way], graph.senders[way]):
+        traffic.up[arc, chain] = traffic.up[graph.order_by_sender[arc], chain] = True
+        for agent in (graph.receivers[arc], graph.senders[arc]):
             traffic.awake[agent, chain] = True
 
 
@@ -188,7 +201,7 @@ class BurstLoss(Kind, tag="gilbert_elliott"):
 class LossDraws:
     """The losses of vectors in each iteration, drawn for a block of chains.
 
-    Both ways of an edge lose together (``direction: link``), or each by itself.
+    Both arcs of a link lose together (``direction: link``), or each by itself.
     """
 
     def __init__(
@@ -203,7 +216,7 @@ class LossDraws:
             self._bad = rng.random(self._shape) < loss.bad_probability
 
     def draw(self) -> np.ndarray:
-        """Draw a mask of the ways that deliver in the next iteration, (ways, chains)."""
+        """Draw a mask of the arcs that deliver in the next iteration, (arcs, chains)."""
         loss, rng = self._loss, self._rng
         if isinstance(loss, BurstLoss):
             turns = rng.random(self._shape) < np.where(self._bad, loss.to_good, loss.to_bad)
@@ -216,12 +229,3 @@ class Delay(Kind, tag="fixed"):
     """A delay of all vectors by a fixed number of iterations."""
 
     iterations: Annotated[Count, "iterations from sender to receiver"]
-
-
-def link_tables(graph: Graph, schedule: Kind) -> list[np.ndarray]:
-    """Return a repeating schedule's masks of the directed edges (ways) up in each turn.
-
-    Each table is a mask (ways,) over the graph's directed edges. Schedules that are drawn have no
-    tables.
-    """
-    return schedule.tables(graph) if hasattr(schedule, "tables") else []

@@ -13,12 +13,13 @@ and columns senders, of directed graphs too: A_ij = 1 if agent i hears agent j.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from concord.errors import ConcordError
 
@@ -26,11 +27,12 @@ from concord.errors import ConcordError
 DENSE_AGENTS = 64
 
 Matrix = Any  # (agents, agents): an array, or a sparse one of scipy
+Numbers = np.ndarray | float  # an array, or one number for all of its entries
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A graph over agents 0 to N - 1 without self loops; a way is a directed edge of it.
+    """A graph over agents 0 to N - 1 without self loops; an arc is a directed edge.
 
     agents: number of agents N.
     edges: pairs (i, j), (edges, 2): both hear each other; in a directed graph j hears i.
@@ -46,13 +48,13 @@ class Graph:
     edges: np.ndarray
     directed: bool = False
     weights: Matrix | None = None
-    nodes: tuple[Any, ...] | None = None
+    nodes: tuple[Hashable, ...] | None = None
     server_messages: np.ndarray | None = None
     name: str = "graph"
 
     @cached_property
-    def _ways(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return senders and receivers of all ways, both (ways,)."""
+    def _arcs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return senders and receivers of all arcs, both (arcs,)."""
         pairs = np.asarray(self.edges, dtype=np.intp).reshape(-1, 2)
         senders, receivers = pairs.T if self.directed else np.concatenate([pairs, pairs[:, ::-1]]).T
         order = np.lexsort((senders, receivers))
@@ -60,21 +62,21 @@ class Graph:
 
     @property
     def senders(self) -> np.ndarray:
-        """Return the sender of each way, ordered by receiver and then by sender, (ways,)."""
-        return self._ways[0]
+        """Return the sender of each arc, ordered by receiver and then by sender, (arcs,)."""
+        return self._arcs[0]
 
     @property
     def receivers(self) -> np.ndarray:
-        """Return the receiver of each way, (ways,).
+        """Return the receiver of each arc, (arcs,).
 
-        An edge is two ways, and one way in a directed graph.
+        An edge is two arcs, and one arc in a directed graph.
         """
-        return self._ways[1]
+        return self._arcs[1]
 
     @cached_property
     def links(self) -> np.ndarray:
-        """Return the number of each way's link, (ways,); both ways of an edge have the same."""
-        low, high = np.minimum(*self._ways), np.maximum(*self._ways)
+        """Return the number of each arc's link, (arcs,); both arcs of an edge have the same."""
+        low, high = np.minimum(*self._arcs), np.maximum(*self._arcs)
         links: np.ndarray = np.unique(low * self.agents + high, return_inverse=True)[1]
         return links
 
@@ -85,11 +87,11 @@ class Graph:
 
     @property
     def pair_numbers(self) -> np.ndarray:
-        """Return receiver * agents + sender of each way, which increases, (ways,)."""
+        """Return receiver * agents + sender of each arc, which increases, (arcs,)."""
         return self.receivers * self.agents + self.senders
 
-    def numbers_of(self, edges: Any) -> np.ndarray:
-        """Return the ``pair_numbers`` of the ways that belong to given edges (i, j)."""
+    def numbers_of(self, edges: ArrayLike) -> np.ndarray:
+        """Return the ``pair_numbers`` of the arcs that belong to given edges (i, j)."""
         senders, receivers = np.array(edges, dtype=np.intp).reshape(-1, 2).T
         numbers = receivers * self.agents + senders
         if self.directed:
@@ -97,18 +99,18 @@ class Graph:
         return np.concatenate([numbers, senders * self.agents + receivers])
 
     def per_receiver(self, operation: np.ufunc, values: np.ndarray) -> np.ndarray:
-        """Reduce values over all ways to the same receiver, and return the result for each way.
+        """Reduce values over all arcs to the same receiver, and return the result for each arc.
 
-        operation: a ufunc, such as ``np.minimum``. values: (ways, ...), as is the result.
+        operation: a ufunc, such as ``np.minimum``. values: (arcs, ...), as is the result.
         """
         _, first, place = np.unique(self.receivers, return_index=True, return_inverse=True)
         reduced: np.ndarray = operation.reduceat(values, first, axis=0)[place]
         return reduced
 
     def add_up_sent(self, values: np.ndarray) -> np.ndarray:
-        """Return the sums of values over the ways out of each agent, (agents, ...).
+        """Return the sums of values over the arcs out of each agent, (agents, ...).
 
-        values: (ways, ...).
+        values: (arcs, ...).
         """
         total = np.zeros((self.agents, *values.shape[1:]), np.result_type(values, np.int64))
         begin, sends = np.cumsum(self.degrees) - self.degrees, self.degrees > 0
@@ -118,9 +120,9 @@ class Graph:
 
     @cached_property
     def order_by_sender(self) -> np.ndarray:
-        """Return the permutation that sorts the ways by sender and then by receiver, (ways,).
+        """Return the permutation that sorts the arcs by sender and then by receiver, (arcs,).
 
-        In an undirected graph its entry w is the number of the way opposite to way w.
+        In an undirected graph its entry w is the number of the arc opposite to arc w.
         """
         return np.lexsort((self.receivers, self.senders))
 
@@ -139,8 +141,8 @@ class Graph:
         """Return the neighbors that each agent hears, an increasing array for each agent."""
         return np.split(self.senders, np.cumsum(self.in_degrees)[:-1])
 
-    def draw_ways(self, shape: Any, rng: np.random.Generator) -> np.ndarray:
-        """Draw ways of an undirected graph, by their numbers, in an array of a shape.
+    def draw_arcs(self, shape: int | tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+        """Draw arcs of an undirected graph, by their numbers, in an array of a shape.
 
         The receiver is uniform over all agents, the sender uniform over the receiver's neighbors.
         """
@@ -172,14 +174,14 @@ class Graph:
         from scipy import sparse  # a tenth of a second
 
         ones = np.ones(len(self.senders), dtype=np.int8)
-        matrix = sparse.csr_array((ones, self._ways), shape=(self.agents, self.agents))
+        matrix = sparse.csr_array((ones, self._arcs), shape=(self.agents, self.agents))
         parts, _ = sparse.csgraph.connected_components(matrix, connection="strong")
         return bool(parts == 1)
 
     def matrix(self, values: np.ndarray, diagonal: np.ndarray | float) -> Matrix:
-        """Return the matrix (agents, agents) with given entries on the ways and the diagonal.
+        """Return the matrix (agents, agents) with given entries on the arcs and the diagonal.
 
-        values: entry (receiver, sender) of each way, (ways,). diagonal: a number, or (agents,). The
+        values: entry (receiver, sender) of each arc, (arcs,). diagonal: a number, or (agents,). The
         matrix is sparse beyond ``DENSE_AGENTS``.
         """
         agents, shape = np.arange(self.agents), (self.agents, self.agents)
@@ -196,7 +198,7 @@ class Graph:
 
     @cached_property
     def identity(self) -> Matrix:
-        """Return the identity; a sparse one has explicit zeros on the ways."""
+        """Return the identity; a sparse one has explicit zeros on the arcs."""
         return self.matrix(np.zeros(len(self.senders)), 1.0)
 
     @property
@@ -245,7 +247,7 @@ class Graph:
 
 
 def graph_of_pairs(
-    name: str, agents: int, pairs: Any, directed: bool = False, **fields: Any
+    name: str, agents: int, pairs: ArrayLike, directed: bool = False, **fields: Any
 ) -> Graph:
     """Return the graph whose edges are given pairs of agents; a pair may repeat.
 

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from concord.networks.effects import BurstLoss, Matchings, RandomLinks, RandomPair, link_tables
+from concord.networks.effects import BurstLoss, Matchings, RandomLinks, RandomPair
 from concord.networks.graph import Graph
 from concord.networks.network import Network
 
 
 def _matching_probabilities(graph: Graph) -> np.ndarray:
-    r"""Return the probabilities that two ways (directed edges) are up in a matching, (ways, ways).
+    r"""Return the probabilities that two arcs are up in a matching, (arcs, arcs).
 
     A link is up if its number is the lowest of the a links that share an agent with it, itself
     among them: with chance 1/a. Two that share no agent are both up if the lowest of the u links
@@ -30,7 +30,7 @@ def mask_moments(network: Network) -> Callable[[int], tuple[np.ndarray, np.ndarr
     """Return a function of k: the first and second moments of the masks of iteration k.
 
     With :math:`b = (a, m)`, where a_i is 1 if agent i is awake and m_e is 1 if a vector arrives
-    over way e, the moments are E[b] and E[b b^T], of agents + ways entries. Each b is a product of
+    over arc e, the moments are E[b] and E[b b^T], of agents + arcs entries. Each b is a product of
     independent draws (agents awake, links up, vectors not lost), so E[b_p b_q] is the product of
     the probabilities of all draws that p or q needs; where a pair or a turn is drawn besides, the
     moments are averaged over it. Return None where draws of different iterations or links depend on
@@ -67,14 +67,14 @@ def mask_moments(network: Network) -> Callable[[int], tuple[np.ndarray, np.ndarr
         second[size:, :size] *= np.diag(up)[:, None]
         second[size:, size:] *= up
 
-    def of_turns(shares: np.ndarray, ways: np.ndarray, agents: np.ndarray) -> tuple:
+    def of_turns(shares: np.ndarray, arcs: np.ndarray, agents: np.ndarray) -> tuple:
         """Return the moments averaged over graphs in turn, with probabilities ``shares``, (turns,).
 
-        ways, agents: which ways and agents are up in each turn, (ways, turns) and (agents, turns).
+        arcs, agents: which arcs and agents are up in each turn, (arcs, turns) and (agents, turns).
         """
         if skips:
-            ways = edges.per_receiver(np.minimum, ways)
-        up = np.concatenate([agents, ways])
+            arcs = edges.per_receiver(np.minimum, arcs)
+        up = np.concatenate([agents, arcs])
         return first * (up @ shares), second * ((up * shares) @ up.T)
 
     if isinstance(options.schedule, RandomPair):
@@ -84,7 +84,7 @@ def mask_moments(network: Network) -> Callable[[int], tuple[np.ndarray, np.ndarr
         pair[pairs.T, np.arange(len(pairs))] = 1
         moments = of_turns(shares, pair[edges.receivers] * pair[edges.senders], pair)
         return lambda k: moments
-    if tables := link_tables(edges, options.schedule):
+    if tables := options.schedule.tables(edges):
         once, everybody = np.ones(1), np.ones((network.agents, 1))
         each_turn = [of_turns(once, table[:, None].astype(float), everybody) for table in tables]
         return lambda k: each_turn[k % len(each_turn)]

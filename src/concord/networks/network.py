@@ -8,13 +8,18 @@ counts once for each of them (``unicasts``, the price where links join pairs), a
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from copy import copy
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from concord.errors import ConcordError
-from concord.networks.graph import Graph, Matrix
+from concord.networks.channels import Channels
+from concord.networks.clock import Clock
+from concord.networks.conditions import Conditions
+from concord.networks.effects import Traffic
+from concord.networks.graph import Graph, Matrix, Numbers
 from concord.networks.meter import Meter
 from concord.networks.weights import mixing_matrix
 from concord.options import plain
@@ -26,10 +31,10 @@ Order = Literal["simultaneous", "in_place"]
 class Network(Summarized):
     """A graph over agents, with what happens on it to the vectors that they exchange.
 
-    graph: the graph; a way is one of its directed edges, from a sender to a receiver.
+    graph: the graph over which they send.
 
-    conditions: options of what happens (``conditions.Conditions``); None: every vector arrives at
-    once, unchanged. Options that contradict each other or do not suit the graph are refused.
+    conditions: options of what happens (``conditions.Conditions``); by default every vector arrives
+    at once, unchanged. Options that contradict each other or do not suit the graph are refused.
 
     where: file and key of the conditions, for errors.
 
@@ -43,21 +48,19 @@ class Network(Summarized):
     def __init__(
         self,
         graph: Graph,
-        conditions: Any = None,
+        conditions: Conditions | None = None,
         where: str = "network",
         order: Order = "simultaneous",
     ) -> None:
         self.graph, self.agents, self.order = graph, graph.agents, order
-        quiet = conditions is None or conditions == type(conditions)()
-        self._conditions: Any = None if quiet else conditions
-        if not quiet and graph.server_messages is not None:
+        self.conditions = conditions or Conditions()
+        if self.conditions != Conditions() and graph.server_messages is not None:
             raise ConcordError(
                 f"{where}: what happens on the way to a server is not modelled; remove it, or use "
                 "topology complete"
             )
-        if not quiet:
-            conditions.check(graph, where)
-        lossless = quiet or conditions.is_lossless
+        self.conditions.check(graph, where)
+        lossless = self.conditions.is_lossless
         if order == "in_place" and not (lossless and graph.server_messages is None):
             raise ConcordError(
                 "update_order: in_place needs neighbors that all hear each other; use simultaneous"
@@ -67,28 +70,22 @@ class Network(Summarized):
                 f"network: agents of {graph.name} average with more than neighbors; remove network"
             )
         self.chains = self.dim = 1  # of the chains that are started
-        self._matrices: dict[str, tuple[Any, Matrix]] = {}
-        self._channels: Any = None  # of vectors of which some may not arrive
-        if not lossless:
-            from concord.networks.channels import Channels  # on this network alone
-
-            self._channels = Channels(graph, conditions)
+        self._matrices: dict[str, tuple[str | float, Matrix]] = {}
+        self._channels = None if lossless else Channels(graph, self.conditions)
         self.active: np.ndarray | None = None
-        self.clock: Any = None
+        self.clock: Clock | None = None
         self.meter = Meter(graph)
 
     def summary(self) -> dict[str, Any]:
         """Return the graph's sizes, and the conditions that differ from the defaults, by name."""
-        degrees, edges = self.degrees, len(self.graph.edges)
-        stated = {} if self._conditions is None else plain(self._conditions)
-        usual = {} if self._conditions is None else plain(type(self._conditions)())
+        degrees, edges, usual = self.degrees, len(self.graph.edges), plain(Conditions())
         return {
             "graph": self.name,
             "agents": self.agents,
             "edges": f"{edges}{' directed' if self.graph.directed else ''}",
             "neighbors": f"{degrees.min()} to {degrees.max()}",
             "weights": None if self.graph.weights is None else "its own",
-            **{name: value for name, value in stated.items() if value != usual[name]},
+            **{name: v for name, v in plain(self.conditions).items() if v != usual[name]},
         }
 
     @property
@@ -97,7 +94,7 @@ class Network(Summarized):
         return self.graph.name
 
     @property
-    def names(self) -> tuple[Any, ...]:
+    def names(self) -> tuple[Hashable, ...]:
         """Return the agents' names in the order of their numbers: nodes of a graph, or numbers."""
         return tuple(range(self.agents)) if self.graph.nodes is None else self.graph.nodes
 
@@ -117,21 +114,12 @@ class Network(Summarized):
         return self._channels is None
 
     @property
-    def conditions(self) -> Any:
-        """Return the options of what happens on the network (``conditions.Conditions``)."""
-        if self._conditions is None:
-            from concord.networks.conditions import Conditions  # for those who ask
-
-            return Conditions()
-        return self._conditions
-
-    @property
     def delivers_all(self) -> bool:
         """Return whether every vector arrives at once, though liars may have replaced theirs."""
-        return self._conditions is None or bool(self._conditions.delivers_all)
+        return self.conditions.delivers_all
 
     @property
-    def traffic(self) -> Any:
+    def traffic(self) -> Traffic | None:
         """Return the state of links and agents in this iteration (``effects.Traffic``).
 
         None on a lossless network, and before the first iteration.
@@ -141,7 +129,7 @@ class Network(Summarized):
     @property
     def keeps_time(self) -> bool:
         """Return whether gradients or vectors take time on the simulated clock."""
-        return self._conditions is not None and bool(self._conditions.keeps_time)
+        return self.conditions.keeps_time
 
     def start(
         self,
@@ -156,25 +144,23 @@ class Network(Summarized):
         """
         new = copy(self)
         new.chains, _, new.dim = x0.shape
-        new.meter = Meter(self.graph, self.keeps_time)
+        new.meter = Meter(self.graph)
         if self.keeps_time:
-            from concord.networks.clock import Clock  # on this network alone
-
             assert times is not None
-            options = self._conditions
+            options = self.conditions
             new.clock = Clock(self.graph, new.chains, options.compute, options.link, times)
         if self._channels is not None:
             new._channels = self._channels.start(new.chains, rng, new.clock)
-        new.open_lane(x0)
+        new.open_channel(x0)
         return new
 
-    def open_lane(self, first: np.ndarray) -> int:
+    def open_channel(self, first: np.ndarray) -> int:
         """Open a channel for one more vector of every agent, and return its number for ``mix``.
 
         first: the vectors that neighbors know at the start, (chains, agents, dim). In an iteration
         all vectors of an agent arrive at a neighbor, or none.
         """
-        return 0 if self._channels is None else int(self._channels.open(first))
+        return 0 if self._channels is None else self._channels.open(first)
 
     def begin(self, k: int) -> None:
         """Draw the links, losses and awake agents of iteration k."""
@@ -186,8 +172,7 @@ class Network(Summarized):
     @property
     def awake(self) -> np.ndarray | None:
         """Return a mask of the agents that are awake, (chains, agents). None: all, always."""
-        awake: np.ndarray | None = None if self._channels is None else self._channels.awake
-        return awake
+        return None if self._channels is None else self._channels.awake
 
     def mix(
         self,
@@ -195,7 +180,7 @@ class Network(Summarized):
         x: np.ndarray,
         plus: np.ndarray | None = None,
         *,
-        lane: int = 0,
+        channel: int = 0,
         chains: np.ndarray | None = None,
         size: float | None = None,
     ) -> np.ndarray:
@@ -207,7 +192,7 @@ class Network(Summarized):
 
         plus: r, (chains, agents, dim); None: zero.
 
-        lane: the number of the channel (``open_lane``) that carries x.
+        channel: that which carries x, by its number (``open_channel``).
 
         chains: which chains exchange vectors, a mask (chains,); others keep x. None: all.
 
@@ -217,24 +202,22 @@ class Network(Summarized):
         self._count_round(x.shape[-1] / self.dim, chains, size or self._vector_size(x))
         if self.order == "in_place":
             return _sweep(matrix, x, plus)
-        if self.traffic is None:
+        if self._channels is None or self.traffic is None:
             mixed = weighted_sum(matrix, x)
         else:
-            mixed = self._channels.mix(matrix, x, lane)
+            mixed = self._channels.mix(matrix, x, channel)
         if chains is not None:
             mixed = np.where(chains[:, None, None], mixed, x)
         return mixed if plus is None else mixed + plus
 
-    def mix_known(self, weights: Matrix, x: np.ndarray, lane: int = 0) -> np.ndarray:
+    def mix_known(self, weights: Matrix, x: np.ndarray, channel: int = 0) -> np.ndarray:
         r"""Return :math:`\sum_j W_{ij} x_j` with the neighbors' last vectors; nothing is sent.
 
-        x: each agent's own vector, (chains, agents, dim). lane: the channel of the neighbors'
-        vectors.
+        x: each agent's own vector, (chains, agents, dim). channel: that of the neighbors' vectors.
         """
         if self._channels is None:
             return weighted_sum(weights, x)
-        mixed: np.ndarray = self._channels.mix_known(weights, x, lane)
-        return mixed
+        return self._channels.mix_known(weights, x, channel)
 
     def difference(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Exchange x between two neighbors in each chain, and return x_i - x_j and x_j - x_i.
@@ -267,7 +250,9 @@ class Network(Summarized):
         """
         self.meter.add_sent(self.meter.copies * agents, self.meter.once * agents, self.dim * 8)
 
-    def count_sent(self, agents: np.ndarray, vectors: Any = 1, copies: Any = None) -> None:
+    def count_sent(
+        self, agents: np.ndarray, vectors: Numbers = 1, copies: Numbers | None = None
+    ) -> None:
         """Count plain vectors that chosen agents send.
 
         agents: numbers of the agents, (chains, few). vectors: how many vectors each sends. copies:
@@ -281,7 +266,7 @@ class Network(Summarized):
         """Set the agents that move in this iteration, by number, (chains, few); others stay."""
         self.active = self._scatter(agents, True)
 
-    def _scatter(self, agents: np.ndarray, values: Any) -> np.ndarray:
+    def _scatter(self, agents: np.ndarray, values: Numbers) -> np.ndarray:
         """Return values of chosen agents as an array over all agents, (chains, agents).
 
         agents: numbers, (chains, few). values: a number or (chains, few). Other agents have zero.
@@ -290,7 +275,7 @@ class Network(Summarized):
         each[np.arange(self.chains)[:, None], agents] = values
         return each
 
-    def end(self, k: int, gradients: Any) -> None:
+    def end(self, k: int, gradients: Numbers) -> None:
         """Count the moves of iteration k, and advance the clock by its time.
 
         gradients: how many each agent has taken, a number, (agents,) or (chains, agents).
@@ -301,7 +286,7 @@ class Network(Summarized):
             return
         moves = np.ones((self.agents, 1), dtype=bool) if self.active is None else self.active.T
         gradients = np.atleast_2d(gradients).T if np.ndim(gradients) else gradients
-        if self._conditions.barrier:
+        if self.conditions.barrier:
             size = np.zeros((self.agents, 1)) + np.atleast_2d(self.meter.step_bytes).T
             up = None if self.traffic is None else self.traffic.up
             self.clock.wait_for_neighbors(size, moves, gradients, up)
@@ -309,7 +294,7 @@ class Network(Summarized):
             self.clock.restart_gradients(k, moves, gradients)
         self.meter.step_bytes = 0.0
 
-    def matrix(self, weights: Any) -> Matrix:
+    def matrix(self, weights: str | Numbers) -> Matrix:
         """Return the mixing matrix of a name or a number (``mixing_matrix``).
 
         It is cached, of numbers the last one. weights: several numbers, (steps,), have a stack of
@@ -318,16 +303,14 @@ class Network(Summarized):
         if isinstance(weights, np.ndarray):
             return mixing_matrix(self.graph, weights)
         key = weights if isinstance(weights, str) else "number"
-        last, matrix = self._matrices.get(key, (None, None))
-        if last != weights:
-            matrix = mixing_matrix(self.graph, weights)
-            self._matrices[key] = weights, matrix
-        return matrix
+        if self._matrices.get(key, (None, None))[0] != weights:
+            self._matrices[key] = weights, mixing_matrix(self.graph, weights)
+        return self._matrices[key][1]
 
     def _vector_size(self, x: np.ndarray) -> float:
         """Return the bytes of the message for one agent's vector in x, after compression."""
         if self._channels is not None:
-            return float(self._channels.vector_size(x))
+            return self._channels.vector_size(x)
         return x.shape[-1] * x.itemsize
 
     def _count_round(self, vectors: float, chains: np.ndarray | None, size: float) -> None:
@@ -336,7 +319,7 @@ class Network(Summarized):
         vectors: the message's length in units of a position. chains: which chains send, a mask
         (chains,); None: all. size: bytes of the message.
         """
-        number: Any = 1 if vectors == 1 else vectors
+        number: Numbers = 1 if vectors == 1 else vectors
         if self.traffic is None and self.clock is None and chains is None:
             return self.meter.add_rounds(number, size)
         if chains is not None:

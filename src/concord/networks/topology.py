@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from concord.errors import ConcordError
 from concord.networks.graph import Graph, graph_of_pairs
-from concord.options import Chosen, build
+from concord.options import Chosen, Options, build
 
 # Networks are built when a configuration is checked, so a typing error must not fill the memory.
 MOST_EDGES = 5_000_000
@@ -46,7 +46,7 @@ class TopologyKind(Protocol):
 
     Params: type
 
-    def graph(self, params: Any, agents: int) -> Any:
+    def graph(self, params: Options, agents: int) -> object:
         """Return the edges of the graph over agents 0 to N - 1, or raise a ConcordError.
 
         Edges are pairs of agents, rows of an integer array whose range is not checked, or a
@@ -66,14 +66,14 @@ class ChosenTopology(Chosen):
     room = "topologies"
 
     @classmethod
-    def parse(cls, value: Any, where: str) -> Self:
+    def parse(cls, value: object, where: str) -> Self:
         """Return the topology that a file's word or mapping chooses.
 
         value: a kind, or a mapping with ``kind`` and options. where: file and key, for errors.
         """
         return super().parse({"kind": value} if isinstance(value, str) else value, where)
 
-    def graph(self, agents: Any, where: str = "topology") -> Graph:
+    def graph(self, agents: int, where: str = "topology") -> Graph:
         """Return the graph over a number of agents.
 
         A ConcordError, which names ``where`` (file and key), if an option or the resulting graph

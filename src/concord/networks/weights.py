@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 from msgspec import Meta
 
 from concord.errors import ConcordError, nearest
-from concord.networks.graph import Graph, Matrix
+from concord.networks.graph import Graph, Matrix, Numbers
 
 Name = Literal[
     "metropolis",
@@ -25,7 +25,7 @@ Weights = Annotated[
 ]
 
 
-def mixing_matrix(graph: Graph, weights: Any) -> Matrix:
+def mixing_matrix(graph: Graph, weights: str | Numbers) -> Matrix:
     r"""Return the mixing matrix W of a graph by name, (agents, agents).
 
     ``metropolis``

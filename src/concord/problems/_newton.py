@@ -16,7 +16,7 @@ dim products with vectors, of two gradients each.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class SignedFeatures(NamedTuple):
         sizes = np.linalg.norm(signed, axis=-1).sum(axis=-1)
         return cls(signed, np.ascontiguousarray(signed.swapaxes(1, 2)), products, sizes)
 
-    def part(self, index: Any) -> SignedFeatures:
+    def part(self, index: np.ndarray | slice) -> SignedFeatures:
         """Return the data of the agents that ``index`` selects."""
         return SignedFeatures(*(array[index] for array in self))
 

@@ -1,10 +1,11 @@
 """What regression problems share: the prior's share of an agent, and mini-batch gradients."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
+from concord.problem import ALL, Agents
 from concord.problems.one_data_set import OneDataSet
 from concord.sampling.partition import AgentData
 
@@ -34,9 +35,9 @@ class RowsOfRegression(OneDataSet):
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim)."""
-        return self.batch_gradient_of(slice(None), x, rows)
+        return self.batch_gradient_of(ALL, x, rows)
 
-    def batch_gradient_of(self, agents: Any, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def batch_gradient_of(self, agents: Agents, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
         r"""Return mini-batch gradients of chosen agents, (chains, few, dim).
 
         .. math:: \frac{n_i}{b} \sum_j (h(x_i^\top X_j) - y_j) X_j

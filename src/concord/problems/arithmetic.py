@@ -42,5 +42,4 @@ def sum_softplus(terms: Iterable[np.ndarray]) -> np.ndarray:
         product = product * size
         if number % FACTORS == 0:
             total, product = total + np.log(product), np.ones(())
-    whole: np.ndarray = total + np.log(product)
-    return whole
+    return total + np.log(product)

@@ -8,12 +8,17 @@ from concord import streams
 from concord.contracts import Stream
 from concord.errors import ConcordError
 from concord.options import Count, build
-from concord.sampling.partition import AgentData, Partition
+from concord.sampling.partition import AgentData, Partition, PartitionLike
 from concord.values import read_numbers
 
 
 def divide_rows(
-    X: Any, y: Any, agents: int | None, partition: Any, seed: int | None, classes: bool = False
+    X: Any,
+    y: Any,
+    agents: int | None,
+    partition: PartitionLike,
+    seed: int | None,
+    classes: bool = False,
 ) -> AgentData:
     """Return the rows of features X and targets y, split over agents.
 
@@ -56,7 +61,7 @@ def divide_rows(
     return AgentData.from_parts(features, targets, parts)
 
 
-def choose_partition(way: Any) -> Partition:
+def choose_partition(way: PartitionLike) -> Partition:
     """Return the partition that a caller names, or gives as a mapping with a kind."""
     return Partition.parse({"kind": way} if isinstance(way, str) else way, "partition")
 

@@ -2,14 +2,17 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import NoReturn
 
 import numpy as np
 
 from concord import streams
+from concord.contracts import ProblemKind
 from concord.errors import ConcordError
 from concord.options import Count, build
+from concord.problem import Problem
 from concord.problems.arrays import choose_partition
+from concord.sampling.partition import PartitionLike
 
 
 class NoDataSets:
@@ -17,7 +20,7 @@ class NoDataSets:
 
     folder = Path("resources")
 
-    def table(self, name: str) -> Any:
+    def table(self, name: str) -> NoReturn:
         """Refuse a registered table or data set with a ConcordError."""
         raise ConcordError(
             f"{name} is registered data, which studies read; pass the arrays, X and y"
@@ -26,7 +29,7 @@ class NoDataSets:
     points = table
 
 
-def from_options(kind: Any) -> Callable[..., Any]:
+def from_options(kind: ProblemKind) -> Callable[..., Problem]:
     """Return the function that builds a problem of a kind from ``agents`` and its options.
 
     kind: the kind's module.
@@ -35,11 +38,11 @@ def from_options(kind: Any) -> Callable[..., Any]:
     def build_problem(
         agents: int,
         *,
-        partition: Any = "equal",
+        partition: PartitionLike = "equal",
         seed: int | None = streams.SEED,
         rng: streams.Rng = None,
-        **options: Any,
-    ) -> Any:
+        **options: object,
+    ) -> Problem:
         """Return the problem of this kind, split over ``agents``; ``options`` are the kind's."""
         split, master = choose_partition(partition), streams.seed_of(seed, rng)
         params, count = build(kind.Params, options), build(Count, agents, "agents")

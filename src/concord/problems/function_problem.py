@@ -2,18 +2,18 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from concord.errors import ConcordError, short
 from concord.laws.gaussian import Gaussian
 from concord.options import Count, build
+from concord.problem import ALL, Agents, Cost
 from concord.problems.one_data_set import OneDataSet
 from concord.reference import read_reference
 from concord.values import check_masks
 
-Function = Callable[..., Any]
+Function = Callable[..., object]
 
 
 class Problem(OneDataSet):
@@ -70,10 +70,10 @@ class Problem(OneDataSet):
         hessian_product: Function | None = None,
         prox: Function | None = None,
         posterior: Gaussian | None = None,
-        reference: Any = None,
+        reference: object = None,
     ) -> None:
         self.agents, self.dim = build(Count, agents, "agents"), build(Count, dim, "dim")
-        functions: dict[str, Any] = {
+        functions: dict[str, object] = {
             "gradient": gradient,
             "potential": potential,
             "hessian_product": hessian_product,
@@ -101,7 +101,7 @@ class Problem(OneDataSet):
                 _evaluate, "hessian_product", hessian_product, 3
             )
         if prox is not None:
-            self.minimize: Callable[..., tuple[np.ndarray, Any]] = partial(_minimize, prox)
+            self.minimize: Callable[..., tuple[np.ndarray, Cost]] = partial(_minimize, prox)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the gradient of every f_i at x_i, (chains, agents, dim)."""
@@ -113,7 +113,7 @@ def _minimize(
     linear: np.ndarray,
     curvature: np.ndarray,
     start: np.ndarray,
-    agents: Any = slice(None),
+    agents: Agents = ALL,
 ) -> tuple[np.ndarray, int]:
     """Return minimizers and cost of ``CountedProblem.minimize``, by a caller's map of all agents.
 

@@ -1,7 +1,7 @@
 """Problems whose chains all have the same data."""
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -16,7 +16,7 @@ class OneDataSet(Summarized):
     agents: int
     dim: int
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """Return the numbers of agents, coordinates and points, and the posterior's form."""
         posterior = getattr(self, "posterior", None)
         counts = getattr(self, "counts", None)

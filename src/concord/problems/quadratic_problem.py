@@ -5,13 +5,14 @@ r"""Problems with quadratic potentials, on which affine samplers have exact laws
 """
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.needs import check_positive_definite
+from concord.problem import ALL, Agents
 from concord.problems.arithmetic import multiply
 from concord.problems.one_data_set import OneDataSet
 from concord.values import read_numbers
@@ -64,11 +65,7 @@ class QuadraticProblem(OneDataSet):
         return multiply(v, self._transposed)
 
     def minimize(
-        self,
-        linear: np.ndarray,
-        curvature: np.ndarray,
-        start: np.ndarray,
-        agents: Any = slice(None),
+        self, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray, agents: Agents = ALL
     ) -> tuple[np.ndarray, int]:
         """Return minimizers as ``CountedProblem`` does, in closed form, and their cost of 1."""
         return multiply(linear + self.shift[agents], self._inverse(curvature)[agents]), 1
@@ -87,7 +84,7 @@ class QuadraticProblem(OneDataSet):
         return (x * (0.5 * multiply(x, self._transposed) - self.shift)).sum(axis=-1)
 
 
-def quadratic(H: Any, b: Any) -> QuadraticProblem:
+def quadratic(H: ArrayLike, b: ArrayLike) -> QuadraticProblem:
     """Return the problem of given quadratic potentials x^T H_i x / 2 - b_i^T x.
 
     Its posterior is Gaussian, and the laws of affine samplers are exact (``concord.law``).

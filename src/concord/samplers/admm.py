@@ -32,6 +32,7 @@ from concord.errors import ConcordError
 from concord.needs import Needs
 from concord.networks.network import Network
 from concord.options import Positive
+from concord.problem import Problem
 from concord.sampler import FullGradientSampler
 
 
@@ -42,7 +43,7 @@ class State(NamedTuple):
     u: np.ndarray
 
 
-class ADMM(FullGradientSampler):
+class ADMM(FullGradientSampler[State]):
     """D-ADMMS with penalty rho, a sampler; without noise C-ADMM, an optimizer."""
 
     name: ClassVar[str] = "ADMM"
@@ -58,7 +59,7 @@ class ADMM(FullGradientSampler):
         "noise w_i in the primal step: with it D-ADMMS, a sampler; without it C-ADMM, an optimizer",
     ] = True
 
-    def check(self, problem: Any, network: Network) -> None:
+    def check(self, problem: Problem | None, network: Network) -> None:
         """Refuse networks on which both ends of a link may know different vectors, too.
 
         Receivers must reuse the last vector where one is lost, with a barrier and without delays.

@@ -22,7 +22,7 @@ from concord.sampler import Positions, Sampler, langevin_noise
 from concord.sampling.schedules import Schedule
 
 
-class CULA(Sampler):
+class CULA(Sampler[Positions]):
     """C-ULA, unadjusted Langevin steps of size alpha by one agent that has all the data."""
 
     name: ClassVar[str] = "C-ULA"

@@ -41,7 +41,7 @@ class State(NamedTuple):
     estimate: np.ndarray
 
 
-class CHOCOSGLD(Sampler):
+class CHOCOSGLD(Sampler[State]):
     """CHOCO-SGLD with step size eta, compression C, weights W and consensus step varsigma."""
 
     name: ClassVar[str] = "CHOCO-SGLD"

@@ -35,6 +35,7 @@ from concord import conditionals
 from concord.needs import Needs, check_positive_definite, require
 from concord.networks.network import Network
 from concord.options import Index
+from concord.problem import Problem, Quadratic
 from concord.sampler import FullGradientSampler, langevin_noise
 from concord.sampling.schedules import Schedule
 
@@ -57,7 +58,7 @@ class State(NamedTuple):
     root: np.ndarray
 
 
-class ConsensusMC(FullGradientSampler):
+class ConsensusMC(FullGradientSampler[State]):
     """Consensus Monte Carlo with step size eta; without one agents draw exp(-f_i) exactly."""
 
     name: ClassVar[str] = "Consensus Monte Carlo"
@@ -74,12 +75,12 @@ class ConsensusMC(FullGradientSampler):
     ] = "draws"
     burn_in: Annotated[Index, "iterations that do not enter the moments"] = 0
 
-    def check(self, problem: Any, network: Network) -> None:
+    def check(self, problem: Problem | None, network: Network) -> None:
         """Refuse agents whose exp(-f_i) is no density, or that cannot draw from it, too."""
         super().check(problem, network)
         if self.step_size is None:
             require(problem, "gram", "give a step_size, without which a Gaussian is drawn from")
-        if hasattr(problem, "gram"):
+        if problem is not None and isinstance(problem, Quadratic):
             check_positive_definite(problem.gram)
 
     def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
@@ -87,7 +88,7 @@ class ConsensusMC(FullGradientSampler):
         chains, agents, dim = x0.shape
         z = np.zeros((chains, dim) if self.combine == "gaussian" else 0)
         squares = np.zeros((chains, agents, dim, dim))
-        laws: Any = np.empty((2, 0))
+        laws = np.empty(0), np.empty(0)
         if self.step_size is None:
             laws = conditionals.invert_precisions(problem.gram)
         return State(x0, np.zeros_like(x0), squares, np.zeros(1), z, *laws)

@@ -46,6 +46,7 @@ from concord.errors import ConcordError
 from concord.needs import Needs, require
 from concord.networks.network import Network
 from concord.networks.weights import Weights
+from concord.problem import Problem
 from concord.sampler import FullGradientSampler, track_average
 from concord.sampling.schedules import Schedule
 
@@ -62,7 +63,7 @@ class State(NamedTuple):
     remainder: np.ndarray
 
 
-class DMALA(FullGradientSampler):
+class DMALA(FullGradientSampler[State]):
     """D-MALA with standard deviation epsilon of a step's noise, and mixing weights W."""
 
     name: ClassVar[str] = "D-MALA"
@@ -81,7 +82,7 @@ class DMALA(FullGradientSampler):
     ]
     weights: Weights = "metropolis"
 
-    def check(self, problem: Any, network: Network) -> None:
+    def check(self, problem: Problem | None, network: Network) -> None:
         """Refuse a correction that does not fit the drift, or without Hessians, too."""
         super().check(problem, network)
         fitting = {"none": self.drift, "mala": "half"}.get(self.correction, "whole")

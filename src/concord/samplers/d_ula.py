@@ -21,13 +21,14 @@ import numpy as np
 from concord.needs import Needs, require
 from concord.networks.graph import Matrix
 from concord.networks.network import Network
+from concord.problem import Problem
 from concord.sampler import OrderedSampler, Positions, langevin_noise
 from concord.sampling.schedules import Schedule
 
 Scale = Literal["agents", "one"]
 
 
-class DULA(OrderedSampler):
+class DULA(OrderedSampler[Positions]):
     """D-ULA with gradient steps alpha and consensus steps beta."""
 
     name: ClassVar[str] = "D-ULA"
@@ -42,7 +43,7 @@ class DULA(OrderedSampler):
         "the prior's gradient is taken with the likelihood's, or after mixing, where that has led",
     ] = "with_likelihood"
 
-    def check(self, problem: Any, network: Network) -> None:
+    def check(self, problem: Problem | None, network: Network) -> None:
         """Refuse a prior that cannot be taken after mixing, too."""
         super().check(problem, network)
         if self.prior_gradient == "after_mixing":

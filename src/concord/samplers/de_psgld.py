@@ -27,6 +27,7 @@ from concord.needs import Needs
 from concord.networks.network import Network
 from concord.networks.weights import Weights
 from concord.options import Kind, Positive
+from concord.problem import Problem
 from concord.sampler import OrderedSampler, Positions, langevin_noise
 from concord.sampling.schedules import Schedule
 
@@ -41,10 +42,7 @@ class Ball(Kind):
         """Return the point of the ball nearest to each x, (..., dim)."""
         offset = x - self.center
         length = np.sqrt(np.einsum("...d,...d->...", offset, offset))[..., None]
-        projected: np.ndarray = self.center + offset * (
-            self.radius / np.maximum(length, self.radius)
-        )
-        return projected
+        return self.center + offset * (self.radius / np.maximum(length, self.radius))
 
 
 class Box(Kind):
@@ -58,7 +56,7 @@ class Box(Kind):
         return np.clip(x, self.lower, self.upper)
 
 
-class DEPSGLD(OrderedSampler):
+class DEPSGLD(OrderedSampler[Positions]):
     """DE-PSGLD with step size eta, a convex set K, smoothing gamma and mixing weights W."""
 
     name: ClassVar[str] = "DE-PSGLD"
@@ -70,7 +68,7 @@ class DEPSGLD(OrderedSampler):
     smoothing: Annotated[Positive, "gamma of the pull towards K"]
     weights: Weights = "metropolis"
 
-    def check(self, problem: Any, network: Network) -> None:
+    def check(self, problem: Problem | None, network: Network) -> None:
         """Refuse an empty box, too."""
         super().check(problem, network)
         box = self.constraint

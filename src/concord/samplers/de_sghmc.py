@@ -34,7 +34,7 @@ class State(NamedTuple):
     v: np.ndarray
 
 
-class DESGHMC(OrderedSampler):
+class DESGHMC(OrderedSampler[State]):
     """DE-SGHMC with step size eta, friction gamma and mixing weights W."""
 
     name: ClassVar[str] = "DE-SGHMC"

@@ -22,7 +22,7 @@ from concord.sampler import OrderedSampler, Positions, langevin_noise
 from concord.sampling.schedules import Schedule
 
 
-class DESGLD(OrderedSampler):
+class DESGLD(OrderedSampler[Positions]):
     """DE-SGLD with step size eta and doubly stochastic mixing weights W."""
 
     name: ClassVar[str] = "DE-SGLD"

@@ -39,6 +39,7 @@ from concord.conditionals import coupling_matrices
 from concord.needs import Needs, require
 from concord.networks.network import Network
 from concord.options import Count, Positive, Some
+from concord.problem import Problem
 from concord.sampler import FullGradientSampler, langevin_noise
 from concord.sampling.schedules import Schedule
 
@@ -50,7 +51,7 @@ class State(NamedTuple):
     z: np.ndarray
 
 
-class DGLMC(FullGradientSampler):
+class DGLMC(FullGradientSampler[State]):
     """DG-LMC with step size gamma: n Langevin steps of every copy z_i, then a draw of theta."""
 
     name: ClassVar[str] = "DG-LMC"
@@ -66,7 +67,7 @@ class DGLMC(FullGradientSampler):
         Count | None, "K of the odds by which theta is accepted; none: it always is"
     ] = None
 
-    def check(self, problem: Any, network: Network) -> None:
+    def check(self, problem: Problem | None, network: Network) -> None:
         """Refuse a coupling that is no invertible matrix, too; particles need potentials."""
         super().check(problem, network)
         if problem is not None:

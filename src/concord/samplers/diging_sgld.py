@@ -31,10 +31,11 @@ from concord.errors import ConcordError
 from concord.needs import Needs
 from concord.networks.network import Network
 from concord.networks.weights import Weights
+from concord.problem import Problem
 from concord.sampler import Sampler, langevin_noise, track_average
 from concord.sampling.schedules import Schedule
 
-TRACKED = 1  # the lane of the tracked gradients
+TRACKED = 1  # the channel of the tracked gradients
 
 
 class State(NamedTuple):
@@ -44,7 +45,7 @@ class State(NamedTuple):
     v: np.ndarray
 
 
-class DIGingSGLD(Sampler):
+class DIGingSGLD(Sampler[State]):
     """DIGing-SGLD with step size eta and mixing weights W."""
 
     name: ClassVar[str] = "DIGing-SGLD"
@@ -53,7 +54,7 @@ class DIGingSGLD(Sampler):
     step_size: Annotated[Schedule, "step size eta_k"]
     weights: Weights = "metropolis"
 
-    def check(self, problem: Any, network: Network) -> None:
+    def check(self, problem: Problem | None, network: Network) -> None:
         """Refuse networks with privacy on which neighbors know the first gradients, too."""
         super().check(problem, network)
         if network.conditions.privacy and network.conditions.on_loss == "reuse_last":
@@ -65,10 +66,9 @@ class DIGingSGLD(Sampler):
     def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim), with v = 0.
 
-        Opens a second lane for the tracked gradients, on which neighbors know the full gradients at
-        x0.
+        Opens a second channel for the tracked gradients; neighbors know the full ones at x0.
         """
-        network.open_lane(problem.full_gradient(x0))
+        network.open_channel(problem.full_gradient(x0))
         return State(x0, np.zeros_like(x0))
 
     def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:

@@ -43,7 +43,7 @@ class State(NamedTuple):
     u: np.ndarray
 
 
-class EXTRASGLD(Sampler):
+class EXTRASGLD(Sampler[State]):
     """EXTRA-SGLD with step size eta, mixing weights W, and rate h of the corrections u."""
 
     name: ClassVar[str] = "EXTRA-SGLD"

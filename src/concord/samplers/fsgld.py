@@ -30,6 +30,7 @@ from numpy.random import Generator
 from concord.needs import Needs, check_positive_definite, require
 from concord.networks.network import Network
 from concord.options import Count
+from concord.problem import Problem
 from concord.random import draw_choice
 from concord.sampler import FullGradientSampler, langevin_noise
 from concord.sampling.schedules import Schedule
@@ -47,7 +48,7 @@ class State(NamedTuple):
     surrogate_shift: np.ndarray
 
 
-class FSGLD(FullGradientSampler):
+class FSGLD(FullGradientSampler[State]):
     """FSGLD with step size gamma; without surrogates DSGLD."""
 
     name: ClassVar[str] = "FSGLD"
@@ -60,7 +61,7 @@ class FSGLD(FullGradientSampler):
     ] = "none"
     local_steps: Annotated[Count, "steps n that an agent takes before theta goes back"] = 1
 
-    def check(self, problem: Any, network: Network) -> None:
+    def check(self, problem: Problem | None, network: Network) -> None:
         """Refuse surrogates of potentials whose modes and Hessians do not give them, too."""
         super().check(problem, network)
         if self.surrogates == "laplace":

@@ -34,6 +34,7 @@ from concord.networks.graph import Graph
 from concord.networks.network import Network
 from concord.networks.trigger import trigger_of
 from concord.options import NonNegative
+from concord.problem import Problem
 from concord.random import activity, draw_ticks
 from concord.sampler import FullGradientSampler
 from concord.sampling.schedules import Schedule
@@ -51,7 +52,7 @@ class State(NamedTuple):
     normals: np.ndarray
 
 
-class GossipULA(FullGradientSampler):
+class GossipULA(FullGradientSampler[State]):
     """Gossip ULA with gradient steps alpha and fusion weights beta."""
 
     name: ClassVar[str] = "Gossip ULA"
@@ -74,7 +75,7 @@ class GossipULA(FullGradientSampler):
         Literal["nothing", "start"], "what is known of a triggered agent before it first sends"
     ] = "nothing"
 
-    def check(self, problem: Any, network: Network) -> None:
+    def check(self, problem: Problem | None, network: Network) -> None:
         """Refuse networks with more than losses, and half a trigger, too."""
         super().check(problem, network)
         options = network.conditions

@@ -41,6 +41,7 @@ from concord.conditionals import invert_precisions, multiply_each
 from concord.needs import Needs, require
 from concord.networks.network import Network
 from concord.options import Positive
+from concord.problem import Problem
 from concord.sampler import FullGradientSampler, langevin_noise
 from concord.sampling.schedules import Schedule
 
@@ -56,7 +57,7 @@ class State(NamedTuple):
     root: np.ndarray
 
 
-class GraphGibbs(FullGradientSampler):
+class GraphGibbs(FullGradientSampler[State]):
     """Graph Gibbs with tolerance rho; with step size gamma Langevin steps replace exact draws."""
 
     name: ClassVar[str] = "Graph Gibbs"
@@ -74,7 +75,7 @@ class GraphGibbs(FullGradientSampler):
         "step size gamma_k of a Langevin step; none: a draw, which quadratic problems have",
     ] = None
 
-    def check(self, problem: Any, network: Network) -> None:
+    def check(self, problem: Problem | None, network: Network) -> None:
         """Refuse agents without a law to draw from, too: quadratic potentials have one."""
         super().check(problem, network)
         if self.step_size is None and problem is not None:
@@ -84,8 +85,7 @@ class GraphGibbs(FullGradientSampler):
     def _precisions(self, problem: Any, network: Network) -> np.ndarray:
         """Return the precisions H_i + (deg_i / rho) I given the neighbors, (agents, dim, dim)."""
         ties = network.degrees / self.tolerance
-        precisions: np.ndarray = problem.gram + ties[:, None, None] * np.eye(problem.dim)
-        return precisions
+        return problem.gram + ties[:, None, None] * np.eye(problem.dim)
 
     def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim), with covariances."""

@@ -43,6 +43,7 @@ from concord.needs import Needs
 from concord.networks.network import Network
 from concord.networks.weights import Weights
 from concord.options import Count, PositiveShare, Share
+from concord.problem import Problem
 from concord.random import draw_bool
 from concord.sampler import Sampler
 from concord.sampling.schedules import Schedule
@@ -59,7 +60,7 @@ class State(NamedTuple):
     control: np.ndarray
 
 
-class LocalSGLD(Sampler):
+class LocalSGLD(Sampler[State]):
     """Local SGLD with step size gamma: T local steps of every agent, then perhaps an average."""
 
     name: ClassVar[str] = "Local SGLD"
@@ -74,7 +75,7 @@ class LocalSGLD(Sampler):
     ] = None
     weights: Weights = "metropolis"
 
-    def check(self, problem: Any, network: Network) -> None:
+    def check(self, problem: Problem | None, network: Network) -> None:
         """Refuse losses where agents renew, or communicate at random, too."""
         super().check(problem, network)
         if not network.is_lossless and (self.renewal is not None or self.communication < 1):

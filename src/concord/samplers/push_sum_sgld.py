@@ -27,6 +27,7 @@ from numpy.random import Generator
 from concord.errors import ConcordError
 from concord.needs import Needs
 from concord.networks.network import Network
+from concord.problem import Problem
 from concord.sampler import Sampler, langevin_noise
 from concord.sampling.schedules import Schedule
 
@@ -38,7 +39,7 @@ class State(NamedTuple):
     y: np.ndarray
 
 
-class PushSumSGLD(Sampler):
+class PushSumSGLD(Sampler[State]):
     """Push-sum SGLD with step size eta and column stochastic weights A."""
 
     name: ClassVar[str] = "Push-sum SGLD"
@@ -46,7 +47,7 @@ class PushSumSGLD(Sampler):
 
     step_size: Annotated[Schedule, "step size eta_k"]
 
-    def check(self, problem: Any, network: Network) -> None:
+    def check(self, problem: Problem | None, network: Network) -> None:
         """Refuse networks on which the sums of x and y over the agents are not conserved, too."""
         super().check(problem, network)
         if network.is_lossless:

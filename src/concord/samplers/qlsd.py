@@ -34,6 +34,7 @@ from concord.needs import Needs, require
 from concord.networks.compressions import Compression
 from concord.networks.network import Network
 from concord.options import Count, Share
+from concord.problem import Problem
 from concord.random import draw_subsets
 from concord.sampler import Sampler, langevin_noise
 from concord.sampling.schedules import Schedule
@@ -52,7 +53,7 @@ class State(NamedTuple):
     control: np.ndarray
 
 
-class QLSD(Sampler):
+class QLSD(Sampler[State]):
     """QLSD with step size gamma and a compression C of gradients."""
 
     name: ClassVar[str] = "QLSD"
@@ -70,7 +71,7 @@ class QLSD(Sampler):
         Count | None, "iterations between renewals of mini-batches' control variates; none: none"
     ] = None
 
-    def check(self, problem: Any, network: Network) -> None:
+    def check(self, problem: Problem | None, network: Network) -> None:
         """Refuse more participants than agents, and a mode that is not known, too."""
         super().check(problem, network)
         if self.participants is not None and self.participants > network.agents:

@@ -9,6 +9,7 @@ import hashlib
 import io
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,6 @@ def write_traces(traces: Mapping[str, Any], path: Path) -> None:
     path.write_bytes(image.getbuffer())
 
 
-def import_netcdf() -> Any:
+def import_netcdf() -> ModuleType:
     """Import h5netcdf, which takes time, only where files are read or written."""
     return optional("h5netcdf", "h5netcdf", "a file of a trace")

@@ -6,14 +6,15 @@ stored as one zero-padded array, which gradients of all agents traverse at once.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from concord.errors import ConcordError
 from concord.options import Chosen, build
+from concord.problem import ALL, Agents
 
 Parts = list[np.ndarray]
 
@@ -39,6 +40,9 @@ class PartitionChoice(Chosen):
     room = "partitions"
 
 
+PartitionLike = str | Mapping[str, object] | PartitionChoice  # what a caller gives
+
+
 @dataclass(frozen=True)
 class Partition:
     """A way to divide rows among agents, and the place where a user states it."""
@@ -47,7 +51,7 @@ class Partition:
     where: str = "partition"
 
     @classmethod
-    def parse(cls, value: Any, where: str) -> Partition:
+    def parse(cls, value: object, where: str) -> Partition:
         """Build a partition from ``{kind: equal | consecutive | sizes | dirichlet | ..., ...}``.
 
         A ConcordError if the kind or one of its options is unknown, missing or out of range.
@@ -100,9 +104,7 @@ class AgentData:
         """Return 1.0 for every row and 0.0 for padding, shape (agents, n_max)."""
         return (np.arange(self.targets.shape[1]) < self.counts[:, None]).astype(float)
 
-    def points_at(
-        self, rows: np.ndarray, agents: Any = slice(None)
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def points_at(self, rows: np.ndarray, agents: Agents = ALL) -> tuple[np.ndarray, np.ndarray]:
         """Return features (..., agents, batch, d) and targets of rows (..., agents, batch).
 
         Rows are numbers of an agent's own. agents: whose they are, (chains, few); by default all.

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -52,7 +52,7 @@ class Trace(Summarized):
     attributes: dict[str, str] = field(default_factory=dict)
     named: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """Return sampler, network and sizes, and the chains that diverged."""
         attributes = self.attributes
         at = self.variables.get("diverged_at", ((), np.zeros(0)))[1]
@@ -164,7 +164,7 @@ class Trace(Summarized):
         import xarray  # half a second
 
         data = replace(self, attributes={}).to_xarray().isel(draw=self.rows_after(warm_up))
-        groups: dict[str, Any] = {group: data[names] for group, names in self.groups().items()}
+        groups = {group: data[names] for group, names in self.groups().items()}
         if self.named is not None and "x" in data:
             parameters = {
                 name: (data.x.dims[:3] + tuple(f"{name}_dim_{k}" for k in range(of.ndim - 3)), of)

@@ -15,7 +15,7 @@ import msgspec
 from concord import contracts, kinds
 from concord.errors import ConcordError
 from concord.hints import meaning_of
-from concord.kinds import options_of
+from concord.kinds import declaration_of, options_of
 from concord.networks.compressions import CompressionKind
 from concord.networks.topology import TopologyKind
 from concord.options import Options
@@ -25,6 +25,7 @@ from concord_arena.testing.variants import SEED, Broken, Inapplicable, expect
 from concord_studies import contracts as studies
 from concord_studies.catalog import docstring_of
 from concord_studies.markup import line
+from concord_studies.metrics import MetricKind
 
 __all__ = ["CHECKS", "Broken", "Inapplicable", "Outcome", "run"]
 
@@ -36,7 +37,7 @@ PROTOCOLS = {
     "schedules": contracts.ScheduleKind,
     "initial": contracts.InitialKind,
     "compressions": CompressionKind,
-    "metrics": studies.MetricFamily,
+    "metrics": MetricKind,
     "figures": studies.FigureKind,
     "layers": studies.LayerKind,
     "tables": studies.TableKind,
@@ -46,8 +47,9 @@ PROTOCOLS = {
 def is_documented(module: Any) -> None:
     """Check that the kind has a docstring, and that its name, if any, is a text on one line."""
     expect(docstring_of(module).strip(), "it has no docstring")
-    name = vars(module).get("name" if isinstance(module, type) else "NAME", "a name")
-    fits = isinstance(name, str) and name and name == line(name)
+    stated = vars(module) if isinstance(module, type) else vars(declaration_of(module))
+    name = stated.get("name") or "a name"
+    fits = isinstance(name, str) and name == line(name)
     expect(fits, f"its name is {name!r}; write a text on one line, without odd spaces")
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from concord import streams
 from concord.chains import Labels, sample_chains
-from concord.contracts import dtype_of
+from concord.contracts import declaration_of_problem, dtype_of
 from concord.errors import ConcordError
 from concord.networks.network import Network
 from concord.networks.topology import ChosenTopology, build_graph
@@ -24,8 +24,7 @@ from concord.samplers.de_sgld import DESGLD
 from concord.sampling import initial, partition
 from concord.sampling.schedules import Schedule
 from concord_arena.testing.variants import Bare, Inapplicable, expect, regression, variants
-from concord_studies.contracts import declared
-from concord_studies.metrics import Measurement, Row, check_network
+from concord_studies.metrics import Measurement, Row, check_network, find_family
 
 AGENTS, CHAINS = 3, 2
 
@@ -117,6 +116,7 @@ def draws_have_the_stated_moments(module: Any) -> None:
 
 def a_run_is_measured_or_refused(module: Any) -> None:
     """Check that a short run of DE-SGLD gives rows of the family's metrics, or a ConcordError."""
+    family = find_family(_kind(module))
     network, start = Network(build_graph("ring", 5), None), initial.Law("normal")
     sampler, stream = DESGLD(Schedule(0.01)), partial(streams.generator, 1)
     about: Any = {"law": start, "record": Record(), "seed": 1, "labels": Labels()}
@@ -124,8 +124,8 @@ def a_run_is_measured_or_refused(module: Any) -> None:
         trace = sample_chains(sampler, problem, network, chains=4, iterations=6, **about)
         run = Measurement(trace, problem, network, sampler, start, 6, stream)
         try:
-            check_network(module, None)
-            rows = list(module.rows(run))
+            check_network(_kind(module), None)
+            rows = list(family.rows(run))
         except ConcordError as error:
             expect(
                 ";" in str(error), f"it refuses a run without a remedy after a semicolon: {error}"
@@ -133,10 +133,10 @@ def a_run_is_measured_or_refused(module: Any) -> None:
             continue
         for row in rows:
             expect(isinstance(row, Row), "rows yields something else than metrics.Row")
-            named = any(fnmatchcase(row.metric, name) for name in module.METRICS)
-            expect(named, f"it yields {row.metric!r}, which METRICS does not name")
-            exact = any(fnmatchcase(row.metric, name) for name in declared(module, "EXACT"))
-            expect(not (exact and row.chance), f"{row.metric!r} is in EXACT, and random")
+            named = any(fnmatchcase(row.metric, name) for name in family.metrics)
+            expect(named, f"it yields {row.metric!r}, which yields does not name")
+            exact = any(fnmatchcase(row.metric, name) for name in family.exact)
+            expect(not (exact and row.chance), f"{row.metric!r} is exact, and random")
 
 
 @cache
@@ -146,7 +146,7 @@ def problems_of(module: Any) -> list[tuple[Any, Any]]:
 
     def build(params: Any) -> Any:
         """Build the problem of options. A ConcordError if it reads downloaded data."""
-        if declared(module, "needs")(params):
+        if declaration_of_problem(module).needs(params):
             raise ConcordError("it reads downloaded data")
         module.check(params, AGENTS)
         stream = partial(streams.generator, 5)

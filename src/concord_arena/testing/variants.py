@@ -12,13 +12,13 @@ import msgspec
 import numpy as np
 
 from concord import streams
+from concord.contracts import declaration_of_problem
 from concord.hints import choices, members, tagged_kinds
 from concord.networks.compressions import Compression
 from concord.networks.topology import build_graph
 from concord.problems.kinds import linear_regression
 from concord.sampler import own_options
 from concord.sampling.schedules import Schedule
-from concord_studies.contracts import declared
 
 GRAPHS = [
     build_graph("edge_list", 5, edges=[[0, 1], [0, 4], [1, 2], [2, 3], [1, 4]]),
@@ -120,7 +120,7 @@ def variants(module: Any) -> Iterator[Any]:
 
     There are none where options name files, which only a study has.
     """
-    if declared(module, "FILES"):
+    if not isinstance(module, type) and declaration_of_problem(module).files:
         return
     kind = module if isinstance(module, type) else module.Params
     options = own_options(kind)

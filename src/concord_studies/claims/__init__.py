@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from concord.errors import ConcordError, nearest, short
+from concord.errors import ConcordError, require_known, short
 from concord.options import build
 from concord_studies.claims import checks, verdicts
 from concord_studies.claims.claim import apply_rule, rules
@@ -58,9 +58,7 @@ def judge(rule: str, *, says: str = "", what: str = "number", **terms: Any) -> V
     the labels that vary on both sides. A ConcordError names a rule or an option that does not
     exist, or a value that is not a number.
     """
-    names = [*rules(), *checks.KINDS]
-    if rule not in names:
-        raise ConcordError(f"judge: there is no rule {short(rule)}; {nearest(rule, names)}")
+    require_known("rule", rule, [*rules(), *checks.KINDS], "judge")
     tables = {name: rows for name, rows in terms.items() if _is_quantity(rows)}
     stated: dict[str, Any] = {**terms, **{name: {"experiment": name} for name in tables}}
     if rule in rules():
@@ -71,7 +69,8 @@ def judge(rule: str, *, says: str = "", what: str = "number", **terms: Any) -> V
         stated[name] = {"metric": what, "at": "all", **stated[name]}
     check = build(checks.Check, stated, "judge")
     runs = {name: _build_runs(rows, stated[name]["metric"]) for name, rows in tables.items()}
-    judgement = verdicts.judge(check, lambda quantity: runs[quantity.experiments[0]])
+    reads = [(of, runs[of.experiments[0]]) for of in checks.quantities(check)]
+    judgement = verdicts.judge(check, reads, lambda run: run)
     asks = rules()[rule].rule if rule in rules() else str(type(check).__doc__).splitlines()[0]
     number = judgement.margin.text if judgement.margin else ""
     return Verdict(says, rule, asks, judgement.verdict, judgement.ours, number)

@@ -1,13 +1,15 @@
-"""Checks: the rules by which a paper's claims are judged, pure functions of quantities.
+"""Checks: rules by which a paper's claims are judged, pure functions of quantities' numbers.
 
-Every check decides by the intervals of its quantities (``claims.quantities``):
+A check compares numbers case by case and returns by how much each exceeds what its rule allows
+(``Excess``), with a sentence and the number that decides. Intervals (``claims.quantities``) say
+whether
 
-- ``holds``: the rule is met for all values inside the intervals;
-- ``does not hold``: it is broken wherever they lie;
-- ``inconclusive``: the intervals straddle the rule (``claims.verdicts`` says why);
-- ``not run``: a number it needs does not exist, and the verdict says why.
 
-Its sentence says who, where and how much. What is infinite is a result (the error of a diverged
+- the rule is met: for all values inside the intervals;
+- it is broken: in some case, wherever the values lie;
+- it is open: the intervals straddle it. What follows from that is said by ``claims.verdicts``.
+
+The sentence says who, where and how much. What is infinite is a result (the error of a diverged
 run): it is above every number, below none, and equal to nothing. So is what is not a number because
 its run diverged: a claim about it does not hold, and one that only says it is worse than another is
 inconclusive. Chance is that of the samplers: numbers that it does not enter are exact for the data
@@ -17,9 +19,9 @@ inconclusive.
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from msgspec.structs import asdict
@@ -34,29 +36,117 @@ from concord_studies.claims.quantities import (
     Missing,
     Numbers,
     Quantity,
-    Source,
-    gather,
     number_text,
     plan_numbers,
-)
-from concord_studies.claims.verdicts import (
-    FAILS,
-    HOLDS,
-    INCONCLUSIVE,
-    INSIDE,
-    MEASURED,
-    OUTSIDE,
-    Judgement,
-    Margin,
-    decide,
 )
 from concord_studies.scores import pair_sets
 from concord_studies.selection import has
 from concord_studies.words import name, number
 
+ENDS = "value", "lo", "hi"
+
+
+@dataclass(frozen=True)
+class Excess:
+    """By how much numbers exceed what a rule allows, case by case.
+
+    value, lo, hi: the excess in each case, (cases,), and its interval. A case meets the rule where
+    it is at most 0; of a ``strict`` rule where it is below.
+    """
+
+    value: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    _: KW_ONLY
+    strict: bool = False
+
+    @classmethod
+    def from_ends(cls, first: Any, second: Any, strict: bool = False) -> Self:
+        """Return the excess of numbers over others; each is a list of value, lo and hi.
+
+        Numbers that are infinite alike exceed each other by 0; in a strict rule, which asks them to
+        be below, by infinity.
+        """
+        pairs = zip(first, (second[0], second[2], second[1]), strict=True)
+        alike = math.inf if strict else 0.0
+        return cls(*(_subtract(one, other, alike) for one, other in pairs), strict=strict)
+
+    @property
+    def is_met(self) -> bool:
+        """Whether every case surely meets the rule."""
+        return bool((self.hi < 0 if self.strict else self.hi <= 0).all())
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether a case surely does not, and the rule is not met."""
+        return self.failures > 0 and not self.is_met
+
+    @property
+    def failures(self) -> int:
+        """The number of cases that surely do not meet the rule."""
+        return int((self.lo >= 0 if self.strict else self.lo > 0).sum())
+
+    @property
+    def decisive_case(self) -> int:
+        """The place of the case that decides: the surest to break the rule, or the nearest to."""
+        return int((self.lo if self.is_broken else self.hi).argmax())
+
+
+@dataclass(frozen=True)
+class Margin:
+    """The number that decides a verdict, with its interval and the range that the rule allows.
+
+    value, lo, hi: the number and its interval. low, high: the range; the interval lies within it if
+    the claim holds, and outside if it does not.
+    what: what the number is, such as "ratio". printed: the paper's number, if it states one.
+    """
+
+    value: float
+    lo: float
+    hi: float
+    _: KW_ONLY
+    low: float = -math.inf
+    high: float = math.inf
+    what: str = ""  # of the quantity it is, such as a ratio
+    printed: float | None = None
+
+    @classmethod
+    def from_ends(cls, ends: Iterable[Any], **rule: Any) -> Self:
+        """Return the margin of ``ends``, (value, lo, hi); ``rule`` has the other fields by name."""
+        return cls(*map(float, ends), **rule)
+
+    @property
+    def text(self) -> str:
+        """The number with its interval in words, and for which numbers the rule is met."""
+        number = number_text(self.value, self.lo, self.hi)
+        text = f"{self.what}: {number}" if self.what else number
+        low, high = (f"{end + 0:g}" if math.isfinite(end) else "" for end in (self.low, self.high))
+        if low and high:
+            return f"{text} (rule: {low if low == high else f'{low} to {high}'})"
+        asked = f"at least {low}" if low else f"at most {high}" if high else ""
+        return f"{text} (rule: {asked})" if asked else text
+
+
+class Result(NamedTuple):
+    """The result of a check on numbers.
+
+    excess: by how much they exceed the rule. text: a sentence on them. margin: the number that
+    decides. says_what: whether the text says what the numbers are.
+    sets: of pairs of runs on the same data sets the number of these behind each pair.
+    """
+
+    excess: Excess
+    text: str
+    margin: Margin | None = None
+    says_what: bool = False
+    sets: Sequence[int] = ()
+
 
 class _Rule(Kind):
-    """A rule that judges quantities.
+    """A rule that numbers of quantities meet or exceed.
+
+    ``exceed`` takes the numbers of each of its quantities and returns its ``Result``; ``pair``,
+    where a check has it, which of them are compared, and raises ``Missing`` if they cannot be.
 
     WORSE: the option whose quantity is claimed to be the worse one: if only its runs diverged, the
     verdict is open; if others did, the claim fails.
@@ -85,15 +175,29 @@ def _describe_range(ours: Numbers) -> str:
     return f"{len(order)} numbers from {ours.describe(order[0])} to {ours.describe(order[-1])}"
 
 
+def _subtract(left: Any, right: Any, alike: float = math.inf) -> Any:
+    """Return left - right; ``alike`` is the difference of two numbers that are infinite alike."""
+    with np.errstate(invalid="ignore"):
+        return np.nan_to_num(np.subtract(left, right), nan=alike, posinf=np.inf, neginf=-np.inf)
+
+
+def _ends(numbers: Numbers, at: Any) -> list[np.ndarray]:
+    """Return value, lower and upper end of numbers at places."""
+    return [numbers.value[at], numbers.lo[at], numbers.hi[at]]
+
+
 def _pair_by_keys(
     first: Numbers, second: Numbers, names: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices, in ``first`` and ``second``, of all pairs that agree in ``names``."""
     keys = [numbers.keys(names) for numbers in (first, second)]
-    for side_keys, other_keys, other in ((keys[0], keys[1], "second"), (keys[1], keys[0], "first")):
-        alone = [key for key in side_keys if key not in set(other_keys)]
-        if alone:
-            what = ", ".join(f"{n} {k}" for n, k in zip(names, alone[0], strict=True))
+    for side_keys, others, other in (
+        (keys[0], {*keys[1]}, "second"),
+        (keys[1], {*keys[0]}, "first"),
+    ):
+        alone = next((key for key in side_keys if key not in others), None)
+        if alone is not None:
+            what = ", ".join(f"{n} {k}" for n, k in zip(names, alone, strict=True))
             raise Missing(
                 f"numbers cannot be paired: the {other} quantity has none of {what}; choose the "
                 f"same {' and '.join(names)} on both sides, or a single one on one of them"
@@ -122,14 +226,6 @@ def _pair_common(first: Numbers, second: Numbers) -> tuple[np.ndarray, np.ndarra
     return _pair_by_keys(first, second, names)
 
 
-def _pair_ends(
-    first: Numbers, second: Numbers, i: np.ndarray, j: np.ndarray
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return, for pairs i, j, both values, then (lo of first, hi of second), then (hi, lo)."""
-    ends = (first.value, second.value), (first.lo, second.hi), (first.hi, second.lo)
-    return [(one[i], other[j]) for one, other in ends]
-
-
 def _match_each(first: Numbers, second: Numbers) -> np.ndarray:
     """Return the index in ``second`` of the only number that matches each number of ``first``."""
     names = _shared_axes(first, second)
@@ -146,6 +242,9 @@ def _require_one_each(what: str, ours: Numbers, axis: str) -> np.ndarray:
 
     what: the rule that needs this, for the message.
     """
+    if axis != "iteration" and not all(has(measured.run, axis) for measured in ours.run):
+        axes = {label for measured in ours.run for label in measured.run["labels"]}
+        raise Missing(f"there is no axis {short(axis)}; {nearest(axis, axes)}")
     x = ours.axis(axis)
     if len(set(x)) < max(2, len(x)):
         others = [name for name in ours.varying_axes() if name != axis]
@@ -154,31 +253,29 @@ def _require_one_each(what: str, ours: Numbers, axis: str) -> np.ndarray:
     return x
 
 
-Side = tuple[Numbers, Quantity, int]  # numbers of a quantity, and the place of one of them
+Side = tuple[Numbers, int]  # numbers of a quantity, and the place of one of them
 
 
 def _mean_over_sets(
-    source: Source, one: Side, other: Side, compare: Callable[..., np.ndarray], family: int
-) -> tuple[float, float, float]:
-    """Return the mean over data sets of a comparison of two numbers, and its interval's ends.
+    one: Side, other: Side, compare: Callable[..., np.ndarray], family: int
+) -> tuple[float, float, float, int]:
+    """Return the mean over data sets of a comparison of two numbers, its interval, and their count.
 
     compare: a function of both numbers, (sets,) each, such as their difference, (sets,). family:
     the number of intervals that hold jointly at 95 %.
     """
-    sides = [(of.run[at], quantity.metric, of.agent[at]) for of, quantity, at in (one, other)]
+    sides = [(of.run[at], of.quantity.metric, of.agent[at]) for of, at in (one, other)]
     try:
         each = compare(*pair_sets(*sides))
     except ConcordError as error:
         raise Missing(str(error)) from None
     if np.isnan(each).any():
-        raise DivergedQuantity([one[1]], " or ".join(run.name for run, *_ in sides))
-    source.unit, source.endless = "data sets", 0
-    source.trials.append(len(each))
+        raise DivergedQuantity([one[0].quantity], " or ".join(run.name for run, *_ in sides))
     mean, lo, hi = (float(end) for end in mean_interval(each, family))
-    if not math.isfinite(mean):
-        return mean, lo, hi
-    factor = source.half_width_factor(family, len(each))
-    return mean, mean + factor * (lo - mean), mean + factor * (hi - mean)
+    if math.isfinite(mean):
+        factor = one[0].reach.factor(family, len(each))
+        lo, hi = mean + factor * (lo - mean), mean + factor * (hi - mean)
+    return mean, lo, hi, len(each)
 
 
 def _log_ratios(lower: np.ndarray, higher: np.ndarray) -> np.ndarray:
@@ -202,21 +299,20 @@ class Value(_Rule):
     tolerance: Annotated[NonNegative, "how far from print still counts as the same"]
     at_most: Annotated[bool, "print says that it is at most this much"] = False
 
-    def judge(self, source: Source) -> Judgement:
-        """Judge whether the quantity is the printed value within the tolerance."""
-        (ours,) = gather(source, self.quantity)
+    def exceed(self, ours: Numbers) -> Result:
+        """Return by how much the numbers are farther from print than the tolerance."""
         low = -math.inf if self.at_most else self.printed - self.tolerance
         high = self.printed + self.tolerance
-        sure = ((ours.lo >= low) & (ours.hi <= high)).all()
-        refuted = ((ours.hi < low) | (ours.lo > high)).any()
+        numbers = ours.value, ours.lo, ours.hi
+        above = Excess.from_ends(numbers, [high] * 3)
+        below = Excess.from_ends([low] * 3, numbers)
+        excess = Excess(*(np.maximum(getattr(above, e), getattr(below, e)) for e in ENDS))
         asked = "at most " if self.at_most else ""
         asked += f"{self.printed:.6g}"
         asked += f" ± {self.tolerance:g}" if self.tolerance and not self.at_most else ""
-        ends = (ours.hi, ours.lo) if refuted else (ours.lo, ours.hi)  # those that decide
-        with np.errstate(invalid="ignore"):
-            at = int(np.argmax(np.fmax(low - ends[0], ends[1] - high)))
-        margin = Margin(ours.value[at], ours.lo[at], ours.hi[at], low, high, printed=self.printed)
-        return Judgement(decide(sure, refuted), f"{_describe_range(ours)}, against {asked}", margin)
+        ends = (end[excess.decisive_case] for end in numbers)
+        margin = Margin.from_ends(ends, low=low, high=high, printed=self.printed)
+        return Result(excess, f"{_describe_range(ours)}, against {asked}", margin)
 
 
 class Order(_Rule):
@@ -237,50 +333,52 @@ class Order(_Rule):
     factor: Annotated[Positive, "lower is compared with factor times higher"] = 1.0
     paired: Annotated[bool, "pairs are compared data set by data set"] = False
 
-    def judge(self, source: Source) -> Judgement:
-        """Judge whether every lower number is below its higher one, times the factor."""
-        lower, higher = gather(source, self.lower, self.higher)
-        i, j = _pair_common(lower, higher)
-        if self.paired:
-            return self._judge_pairs(source, lower, higher, list(zip(i, j, strict=True)))
-        ends = [(low, self.factor * high) for low, high in _pair_ends(lower, higher, i, j)]
-        _, (lo, high), (hi, low) = ends
-        verdict = decide((hi < low).all(), (lo >= high).any())
-        worst = int(_subtract(*ends[1 if verdict == FAILS else 2]).argmax())
-        times = "" if self.factor == 1 else f"{self.factor:g} times "
-        joint = {HOLDS: "is below", FAILS: "is not below", INCONCLUSIVE: "may be above"}
-        text = f"{lower.describe(i[worst])} {joint[verdict]} {times}{higher.describe(j[worst])}"
-        if min(lower.value.min(), higher.value.min()) < 0:  # there are no ratios
-            less = (_subtract(*pair).max() for pair in ends)
-            least = Margin.from_ends(less, high=0, what="difference")
-            return Judgement(verdict, text, least)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = [np.divide(*np.maximum(pair, 0)).max() for pair in ends]
-        return Judgement(verdict, text, Margin.from_ends(ratios, high=1, what="ratio"))
+    def pair(self, lower: Numbers, higher: Numbers) -> tuple[np.ndarray, np.ndarray]:
+        """Return the places of like numbers in both quantities."""
+        return _pair_common(lower, higher)
 
-    def _judge_pairs(
-        self, source: Source, lower: Numbers, higher: Numbers, pairs: Sequence[tuple[int, int]]
-    ) -> Judgement:
-        """Judge pairs data set by data set; ``pairs`` are indices into ``lower`` and ``higher``."""
-        source.trials, source.what = [], ""
-        means = np.array(
-            [
-                _mean_over_sets(
-                    *(source, (lower, self.lower, i), (higher, self.higher, j)),
-                    *(_log_ratios, len(pairs)),
-                )
-                for i, j in pairs
-            ]
+    def exceed(self, lower: Numbers, higher: Numbers) -> Result:
+        """Return by how much each lower number exceeds its higher one, times the factor."""
+        i, j = self.pair(lower, higher)
+        if self.paired:
+            return self._exceed_by_set(lower, higher, list(zip(i, j, strict=True)))
+        low, high = _ends(lower, i), [self.factor * end for end in _ends(higher, j)]
+        excess = Excess.from_ends(low, high, strict=True)
+        worst = excess.decisive_case
+        times = "" if self.factor == 1 else f"{self.factor:g} times "
+        joint = _choose(excess, "is below", "is not below", "may be above")
+        text = f"{lower.describe(i[worst])} {joint} {times}{higher.describe(j[worst])}"
+        if min(lower.value.min(), higher.value.min()) < 0:  # there are no ratios
+            least = (getattr(excess, end).max() for end in ENDS)
+            return Result(excess, text, Margin.from_ends(least, high=0, what="difference"))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            pairs = zip(low, (high[0], high[2], high[1]), strict=True)
+            ratios = [np.divide(*np.maximum(pair, 0)).max() for pair in pairs]
+        return Result(excess, text, Margin.from_ends(ratios, high=1, what="ratio"))
+
+    def _exceed_by_set(
+        self, lower: Numbers, higher: Numbers, pairs: Sequence[tuple[int, int]]
+    ) -> Result:
+        """Return the same data set by data set; ``pairs`` are places in ``lower``, ``higher``."""
+        *means, sets = zip(
+            *(_mean_over_sets((lower, i), (higher, j), _log_ratios, len(pairs)) for i, j in pairs),
+            strict=True,
         )
-        _, lo, hi = means.T - math.log(self.factor)
-        verdict = decide((hi < 0).all(), (lo >= 0).any())
-        worst = int((lo if verdict == FAILS else hi).argmax())
+        logs = np.array(means)
+        excess = Excess(*(logs - math.log(self.factor)), strict=True)
+        worst = excess.decisive_case
         i, j = pairs[worst]
-        names = list(dict.fromkeys(words.metric(q.metric) for q in (self.lower, self.higher)))
+        names = list(dict.fromkeys(words.metric(n.quantity.metric) for n in (lower, higher)))
         against = f"{lower.owner_text(i)} against {higher.owner_text(j)}; {' against '.join(names)}"
-        limit = {HOLDS: "below", FAILS: "not below", INCONCLUSIVE: "not surely below"}[verdict]
-        ratio = f"over {source.trials[worst]:.0f} data sets {number_text(*np.exp(means[worst]))}"
-        return Judgement(verdict, f"mean ratio {ratio} ({against}), {limit} {self.factor:g}")
+        limit = _choose(excess, "below", "not below", "not surely below")
+        ratio = f"over {sets[worst]} data sets {number_text(*np.exp(logs[:, worst]))}"
+        text = f"mean ratio {ratio} ({against}), {limit} {self.factor:g}"
+        return Result(excess, text, says_what=True, sets=sets)
+
+
+def _choose(excess: Excess, met: str, broken: str, undecided: str) -> str:
+    """Return the words for numbers that meet a rule, or break it, or for neither."""
+    return met if excess.is_met else broken if excess.is_broken else undecided
 
 
 class Trend(_Rule):
@@ -297,48 +395,45 @@ class Trend(_Rule):
     direction: Annotated[Literal["rising", "falling"], "rising or falling"]
     paired: Annotated[bool, "pairs are compared data set by data set"] = False
 
-    def judge(self, source: Source) -> Judgement:
-        """Judge whether the quantity moves in the stated direction along the axis."""
-        (ours,) = gather(source, self.quantity)
-        x = _require_one_each("a trend", ours, self.axis)
+    def pair(self, ours: Numbers) -> np.ndarray:
+        """Return the axis' value of every number, one for each."""
+        return _require_one_each("a trend", ours, self.axis)
+
+    def exceed(self, ours: Numbers) -> Result:
+        """Return by how much each step along the axis goes the other way."""
+        x = self.pair(ours)
         order = np.argsort(x)
         if self.paired:
-            return self._judge_steps(source, ours, x, order)
+            return self._exceed_by_set(ours, x, order)
         text = _join_shortened([f"{name(self.axis, x[i])}: {ours.value_text(i)}" for i in order])
         if self.direction == "falling":
             order = order[::-1]
-        lo, hi = ours.lo[order], ours.hi[order]
-        sure = (hi[:-1] < lo[1:]).all()
-        refuted = (lo[:-1] >= hi[1:]).any()
-        value = ours.value[order]
-        steps = value[1:] - value[:-1], lo[1:] - hi[:-1], hi[1:] - lo[:-1]
-        return Judgement(decide(sure, refuted), text, self._smallest_step(*steps))
+        ends = _ends(ours, order)
+        steps = [end[:-1] for end in ends], [end[1:] for end in ends]
+        return self._state_steps(Excess.from_ends(*steps, strict=True), text)
 
-    def _smallest_step(self, *steps: np.ndarray) -> Margin:
-        """Return the margin of the smallest step; ``steps``: values, lower and upper ends."""
-        what = {"rising": "smallest rise", "falling": "smallest fall"}[self.direction]
-        return Margin.from_ends((step.min() for step in steps), low=0, what=what)
-
-    def _judge_steps(
-        self, source: Source, ours: Numbers, x: np.ndarray, order: np.ndarray
-    ) -> Judgement:
-        """Judge steps between neighbors, paired by data set.
+    def _exceed_by_set(self, ours: Numbers, x: np.ndarray, order: np.ndarray) -> Result:
+        """Return the same for steps between neighbors, paired by data set.
 
         x: the axis' value of each number. order: indices that sort x.
         """
-        means, texts = [], []
+        means, texts, sets = [], [], []
         for i, j in itertools.pairwise(order):
-            mean, lo, hi = _mean_over_sets(
-                *(source, (ours, self.quantity, i), (ours, self.quantity, j)),
-                *(lambda one, other: self.quantity.scale * (other - one), len(x) - 1),
+            mean, lo, hi, count = _mean_over_sets(
+                *((ours, i), (ours, j)),
+                *(lambda one, other: ours.quantity.scale * (other - one), len(x) - 1),
             )
-            means.append((mean, lo, hi) if self.direction == "rising" else (-mean, -hi, -lo))
+            sets.append(count)
+            means.append((-mean, -hi, -lo) if self.direction == "rising" else (mean, lo, hi))
             texts.append(f"{name(self.axis, x[i])} to {x[j]:g}: {number_text(mean, lo, hi)}")
-        value, lo, hi = np.array(means).T
-        sure, refuted = (lo > 0).all(), (hi <= 0).any()
-        return Judgement(
-            decide(sure, refuted), _join_shortened(texts), self._smallest_step(value, lo, hi)
-        )
+        excess = Excess(*np.array(means).T, strict=True)
+        return self._state_steps(excess, _join_shortened(texts), sets)
+
+    def _state_steps(self, excess: Excess, text: str, sets: Sequence[int] = ()) -> Result:
+        """Return the result of steps, whose margin is the smallest step the right way."""
+        what = {"rising": "smallest rise", "falling": "smallest fall"}[self.direction]
+        ends = (0 - end.max() for end in (excess.value, excess.hi, excess.lo))
+        return Result(excess, text, Margin.from_ends(ends, low=0, what=what), sets=sets)
 
 
 class Rate(_Rule):
@@ -354,14 +449,17 @@ class Rate(_Rule):
     at_least: Annotated[float | None, "smallest exponent"] = None
     at_most: Annotated[float | None, "largest exponent"] = None
 
-    def judge(self, source: Source) -> Judgement:
-        """Judge whether the exponent lies within [at_least, at_most]."""
-        (ours,) = gather(source, self.quantity)
-        x = _require_one_each("an exponent", ours, self.against)
+    def pair(self, ours: Numbers) -> np.ndarray:
+        """Return the axis' value of every number, one for each."""
+        return _require_one_each("an exponent", ours, self.against)
+
+    def exceed(self, ours: Numbers) -> Result:
+        """Return by how much the exponent lies outside of [at_least, at_most]."""
+        x = self.pair(ours)
         if (x <= 0).any() or (ours.value <= 0).any():
             raise Missing("an exponent needs positive numbers")
         if np.isposinf(ours.lo).any():
-            return Judgement(FAILS, "infinite")
+            return Result(Excess(*np.full((3, 1), math.inf)), "infinite")
         x = np.log(x)
         weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -372,8 +470,8 @@ class Rate(_Rule):
         low, high = (float(end) for end in np.sort(ends, axis=0).sum(axis=1))
         at_least = -math.inf if self.at_least is None else self.at_least
         at_most = math.inf if self.at_most is None else self.at_most
-        sure = low >= at_least and high <= at_most
-        refuted = high < at_least or low > at_most
+        ends = np.array([slope, low, high])
+        beyond = np.maximum(at_least - ends[[0, 2, 1]], ends - at_most)
         chance = (ours.lo != ours.hi).any()
         text = number_text(slope, low, high) if chance else number(slope)
         asked = [
@@ -382,8 +480,8 @@ class Rate(_Rule):
             if end is not None
         ]
         text += f"; the rule is {' and '.join(asked)}" if asked else ""
-        margin = Margin(slope, low, high, at_least, at_most, "exponent")
-        return Judgement(decide(sure, refuted), f"the exponent is {text}", margin)
+        margin = Margin(slope, low, high, low=at_least, high=at_most, what="exponent")
+        return Result(Excess(*beyond[:, None]), f"the exponent is {text}", margin)
 
 
 class Bound(_Rule):
@@ -400,25 +498,26 @@ class Bound(_Rule):
     quantity: Annotated[Quantity, "our numbers"]
     bound: Annotated[Quantity, "what they are said not to exceed"]
 
-    def judge(self, source: Source) -> Judgement:
-        """Judge whether every number is at most its bound."""
-        ours, bound = gather(source, self.quantity, self.bound)
-        partner = _match_each(ours, bound)
+    def pair(self, ours: Numbers, bound: Numbers) -> np.ndarray:
+        """Return the place of each number's bound."""
+        return _match_each(ours, bound)
+
+    def exceed(self, ours: Numbers, bound: Numbers) -> Result:
+        """Return by how much each number exceeds its bound, where that is finite."""
+        partner = self.pair(ours, bound)
         claimed = ~np.isposinf(bound.value[partner])
         if not claimed.any():
             raise Missing("the bound is infinite throughout: its conditions are not met")
-        lo, hi, at = ours.lo[claimed], ours.hi[claimed], partner[claimed]
-        sure = (hi <= bound.lo[at]).all()
-        refuted = (lo > bound.hi[at]).any()
+        numbers, bounds = _ends(ours, claimed), _ends(bound, partner[claimed])
         with np.errstate(divide="ignore", invalid="ignore"):
             part = np.where(claimed, ours.value / bound.value[partner], -np.inf)
-            ends = (np.nanmax(lo / bound.hi[at]), np.nanmax(hi / bound.lo[at]))
+            ends = (np.nanmax(numbers[1] / bounds[2]), np.nanmax(numbers[2] / bounds[1]))
         tightest = int(np.nanargmax(part))
         text = f"nearest to the bound is {ours.describe(tightest)}, {part[tightest]:.3g} times it"
         if not claimed.all():
             text += f" ({claimed.sum()} of {len(claimed)} bounds are finite)"
         margin = Margin.from_ends((part[tightest], *ends), high=1, what="share of its bound")
-        return Judgement(decide(sure, refuted), text, margin)
+        return Result(Excess.from_ends(numbers, bounds), text, margin)
 
 
 class Identity(_Rule):
@@ -432,28 +531,23 @@ class Identity(_Rule):
     right: Annotated[Quantity, "what they are said to equal"]
     tolerance: Annotated[NonNegative, "largest difference that counts as equal"]
 
-    def judge(self, source: Source) -> Judgement:
-        """Judge whether the two quantities agree within the tolerance."""
-        left, right = gather(source, self.left, self.right)
-        at = _match_each(left, right)
+    def pair(self, left: Numbers, right: Numbers) -> np.ndarray:
+        """Return the place in ``right`` of each number's like."""
+        return _match_each(left, right)
+
+    def exceed(self, left: Numbers, right: Numbers) -> Result:
+        """Return by how much more than the tolerance each pair differs."""
+        at = self.pair(left, right)
         lo, hi = right.lo[at], right.hi[at]
-        largest = np.maximum(_subtract(left.hi, lo), _subtract(hi, left.lo)).max()
-        smallest = np.maximum(_subtract(left.lo, hi), _subtract(lo, left.hi)).max()
+        largest = np.maximum(_subtract(left.hi, lo), _subtract(hi, left.lo))
+        smallest = np.maximum(_subtract(left.lo, hi), _subtract(lo, left.hi))
         differences = np.abs(_subtract(left.value, right.value[at]))
-        verdict = decide(largest <= self.tolerance, smallest > self.tolerance)
         most = int(differences.argmax())
-        chance = "" if largest == differences[most] else f" (surely at most {largest:.3g})"
-        text = f"they differ most, by {differences[most]:.3g}{chance}, at {left.owner_text(most)}"
-        ends = differences[most], smallest, largest
-        return Judgement(
-            verdict, text, Margin.from_ends(ends, high=self.tolerance, what="difference")
-        )
-
-
-def _subtract(left: Any, right: Any) -> Any:
-    """Return left - right; the difference of two infinite numbers is infinite."""
-    with np.errstate(invalid="ignore"):
-        return np.nan_to_num(np.subtract(left, right), nan=np.inf, posinf=np.inf, neginf=-np.inf)
+        ends = differences[most], smallest.max(), largest.max()
+        chance = "" if ends[2] == ends[0] else f" (surely at most {ends[2]:.3g})"
+        text = f"they differ most, by {ends[0]:.3g}{chance}, at {left.owner_text(most)}"
+        excess = Excess(*(each - self.tolerance for each in (differences, smallest, largest)))
+        return Result(excess, text, Margin.from_ends(ends, high=self.tolerance, what="difference"))
 
 
 class Spread(_Rule):
@@ -467,28 +561,27 @@ class Spread(_Rule):
     tolerance: Annotated[NonNegative, "largest difference between two of them"]
     relative: Annotated[bool, "the tolerance is a fraction of their mean"] = False
 
-    def judge(self, source: Source) -> Judgement:
-        """Judge whether all numbers lie within the tolerance of each other."""
-        (ours,) = gather(source, self.quantity)
+    def exceed(self, ours: Numbers) -> Result:
+        """Return by how much more than the tolerance the numbers lie apart."""
         if len(ours.value) < 2:
             raise Missing("there is one number only, which agrees with itself")
-        least = most = self.tolerance
-        if self.relative:
-            # The mean itself is known up to an interval only.
-            ends = np.abs([ours.lo.mean(), ours.hi.mean()])
-            straddles = ours.lo.mean() < 0 < ours.hi.mean()
-            least, most = least * (0 if straddles else ends.min()), most * ends.max()
-        infinite = np.isposinf(ours.lo).any()
-        sure = _subtract(ours.hi.max(), ours.lo.min()) <= least and not infinite
-        refuted = _subtract(ours.lo.max(), ours.hi.min()) > most or infinite
         ranges = [
             float(_subtract(high.max(), low.min()))
             for high, low in ((ours.value, ours.value), (ours.lo, ours.hi), (ours.hi, ours.lo))
         ]
-        unit = abs(float(ours.value.mean())) or math.nan if self.relative else 1.0
+        unit, allowed = 1.0, [self.tolerance] * 3
+        if self.relative:
+            # The mean itself is known up to an interval only.
+            unit = abs(float(ours.value.mean())) or math.nan
+            ends = np.abs([ours.lo.mean(), ours.hi.mean()])
+            least = 0.0 if ours.lo.mean() < 0 < ours.hi.mean() else ends.min()
+            allowed = [self.tolerance * mean for mean in (unit, ends.max(), least)]
+        if np.isposinf(ours.lo).any():
+            allowed = [-math.inf] * 3
+        excess = Excess(*np.subtract(ranges, allowed)[:, None])
         what = "range over the mean" if self.relative else "range"
         margin = Margin.from_ends((end / unit for end in ranges), high=self.tolerance, what=what)
-        return Judgement(decide(sure, refuted), _describe_range(ours), margin)
+        return Result(excess, _describe_range(ours), margin)
 
 
 class Condition(_Rule):
@@ -496,17 +589,16 @@ class Condition(_Rule):
 
     quantity: Annotated[Quantity, "numbers that are 1 where the condition is met"]
 
-    def judge(self, source: Source) -> Judgement:
-        """Judge whether every number of the theorem's condition is 1, that is met."""
-        (ours,) = gather(source, self.quantity)
-        source.what = ""
-        unmet = [ours.owner_text(i) for i in range(len(ours.value)) if ours.value[i] < 1]
-        text = f"met in {len(ours.value) - len(unmet)} of {len(ours.value)} cases"
-        text += f"; not met: {_join_shortened(unmet)}" if unmet else ""
-        met = 1 - len(unmet) / len(ours.value)
-        return Judgement(
-            OUTSIDE if unmet else INSIDE, text, Margin(met, met, met, low=1, what="share of cases")
-        )
+    def exceed(self, ours: Numbers) -> Result:
+        """Return by how much each number of the condition falls short of 1, which is met."""
+        short_of = 1 - ours.value
+        excess = Excess(short_of, short_of, short_of)
+        cases = len(ours.value)
+        text = f"met in {cases - excess.failures} of {cases} cases"
+        unmet = _join_shortened([ours.owner_text(int(i)) for i in np.flatnonzero(short_of > 0)])
+        text += f"; not met: {unmet}" if unmet else ""
+        margin = Margin.from_ends([1 - excess.failures / cases] * 3, low=1, what="share of cases")
+        return Result(excess, text, margin, says_what=True)
 
 
 class Measurement(_Rule):
@@ -516,13 +608,11 @@ class Measurement(_Rule):
 
     quantity: Annotated[Quantity, "our numbers"]
 
-    def judge(self, source: Source) -> Judgement:
-        """Report the numbers, with no rule to judge them by."""
-        (ours,) = gather(source, self.quantity)
+    def exceed(self, ours: Numbers) -> Result:
+        """Return the numbers, which no rule judges: nothing is exceeded in no case."""
         ends = ours.value.mean(), ours.lo.min(), ours.hi.max()
-        return Judgement(
-            MEASURED, _describe_range(ours), Margin.from_ends(ends, what="mean and range")
-        )
+        margin = Margin.from_ends(ends, what="mean and range")
+        return Result(Excess(*np.empty((3, 0))), _describe_range(ours), margin)
 
 
 class Sooner(_Rule):
@@ -540,24 +630,25 @@ class Sooner(_Rule):
     later: Annotated[Quantity, "said to arrive later; at: all"]
     threshold: Annotated[float, "value to reach"]
 
-    def judge(self, source: Source) -> Judgement:
-        """Judge whether one quantity reaches the threshold in fewer iterations."""
-        first, later = map(self._arrivals, gather(source, self.first, self.later))
-        i, j = _pair_common(first, later)
-        sure = (first.hi[i] < later.lo[j]).all()
-        refuted = (first.lo[i] >= later.hi[j]).any()
-        ends = [_subtract(*pair) for pair in _pair_ends(first, later, i, j)]
-        worst = int(ends[2].argmax())
+    def pair(self, first: Numbers, later: Numbers) -> tuple[np.ndarray, np.ndarray]:
+        """Return the places of like curves in both quantities."""
+        return _pair_common(first, later)
+
+    def exceed(self, first: Numbers, later: Numbers) -> Result:
+        """Return by how many iterations each first curve arrives after its later one."""
+        first, later = self._arrivals(first), self._arrivals(later)
+        i, j = self.pair(first, later)
+        excess = Excess.from_ends(_ends(first, i), _ends(later, j), strict=True)
+        worst = int(excess.hi.argmax())
         texts = [
             f"{numbers.owner_text(at[worst])} at {numbers.value_text(at[worst])}"
             for numbers, at in ((first, i), (later, j))
         ]
         text = f"{texts[0]}, {texts[1]}".replace("at inf", "never")
         # Arriving together is not sooner.
-        later_by = (end.max() for end in ends)
+        later_by = (getattr(excess, end).max() for end in ENDS)
         margin = Margin.from_ends(later_by, high=-1, what="iterations later than the other")
-        text = f"within {self.threshold:g} at iteration: {text}"
-        return Judgement(decide(sure, refuted), text, margin)
+        return Result(excess, f"within {self.threshold:g} at iteration: {text}", margin)
 
     def _arrivals(self, curves: Numbers) -> Numbers:
         """Return the first iteration of each curve, of a run's agent, at or below the threshold.
@@ -606,17 +697,7 @@ def require_pairs(check: Check, runs: Sequence[Sequence[Mapping[str, Any]]], whe
         plan_numbers(quantity, of) for quantity, of in zip(quantities(check), runs, strict=True)
     ]
     try:
-        if isinstance(check, (Order, Sooner)):
-            _pair_common(*numbers)
-        elif isinstance(check, (Bound, Identity)):
-            _match_each(*numbers)
-        elif isinstance(check, (Trend, Rate)):
-            axis = check.axis if isinstance(check, Trend) else check.against
-            axes = {name for run in numbers[0].run for name in run.run["labels"]}
-            if axis != "iteration" and not all(has(m.run, axis) for m in numbers[0].run):
-                raise Missing(f"there is no axis {short(axis)}; {nearest(axis, axes)}")
-            _require_one_each(
-                "a trend" if isinstance(check, Trend) else "an exponent", numbers[0], axis
-            )
+        if hasattr(check, "pair"):
+            check.pair(*numbers)
     except Missing as missing:
         raise ConcordError(f"{where}.check: {missing}") from None

@@ -3,18 +3,17 @@
 The same words are judged by the same rule: rules.yaml has them, and docs/ledger.md shows them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from msgspec.structs import replace
 
-from concord.errors import ConcordError, nearest, short
+from concord.errors import ConcordError, require_known, short
 from concord.options import Options, Some, build
-from concord_studies.claims import checks, verdicts
+from concord_studies.claims import checks
 from concord_studies.io import build_file, load_yaml
-from concord_studies.results import Measured
 from concord_studies.runs.run import Run
 
 RULES = Path(__file__).with_name("rules.yaml")
@@ -40,10 +39,7 @@ def apply_rule(check: Mapping[str, Any], name: str, where: str) -> dict[str, Any
 
     A ConcordError if there is no such rule, or the check changes what it sets.
     """
-    if name not in rules():
-        raise ConcordError(
-            f"{where}.rule: there is no rule {short(name)}; {nearest(name, rules())}"
-        )
+    require_known("rule", name, rules(), f"{where}.rule")
     return _join_checks(rules()[name].check, check, name, f"{where}.check")
 
 
@@ -97,13 +93,6 @@ class Case(Options):
     def runs(self) -> list[Run]:
         """Return the runs of all quantities."""
         return [run for _, runs in self.reads for run in runs]
-
-    def judge(self, find: Callable[[Run], Measured]) -> verdicts.Judgement:
-        """Return the judgement of the case on metrics that ``find`` returns for its runs."""
-        return verdicts.judge(
-            self.check,
-            lambda quantity: [find(r) for of, runs in self.reads if of == quantity for r in runs],
-        )
 
 
 def build_case(mapping: Mapping[str, Any], rule: str | None, where: str) -> Case:

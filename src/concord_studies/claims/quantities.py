@@ -15,9 +15,9 @@ without an interval. One whose interval reaches from 0 to infinity is known to h
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -78,12 +78,33 @@ class Quantity(Options):
         return (self.experiment,) if isinstance(self.experiment, str) else self.experiment
 
 
+class Reach(NamedTuple):
+    """How far the intervals of random numbers reach, beside those that they have.
+
+    narrow: factor of all half-widths: 1/sqrt(m) shows what m times as many chains would.
+    again: whether they are as wide as another set of as many chains may move them.
+    """
+
+    narrow: float = 1.0
+    again: bool = False
+
+    def factor(self, count: int, trials: float) -> float:
+        """Return the factor of the half-widths of ``count`` joint intervals, besides ``widening``.
+
+        trials: how many chains are behind each.
+        """
+        return self.narrow * (replication_reach(trials, max(count, 1)) if self.again else 1)
+
+
+AS_MEASURED = Reach()
+
+
 @dataclass(frozen=True)
 class Numbers:
     """Values with intervals, (count,) each, and the run, agent and iteration of each value.
 
-    axes: labels in which the runs of the check differ. what: the quantity's name, where the
-    quantities of the check differ in it.
+    quantity: which they are of. axes: labels in which the runs of the check differ. what: the
+    quantity's name, where the quantities of the check differ in it. reach: of their intervals.
     """
 
     value: np.ndarray
@@ -92,8 +113,10 @@ class Numbers:
     run: list[Measured]
     agent: list[str]
     iteration: np.ndarray
+    quantity: Quantity
     axes: tuple[str, ...] = ()
     what: str = ""
+    reach: Reach = AS_MEASURED
 
     def value_text(self, index: int) -> str:
         """Return one number as text, with its interval where it has one."""
@@ -164,71 +187,68 @@ def plan_numbers(quantity: Quantity, runs: Sequence[Mapping[str, Any]]) -> Numbe
     unknown = np.full(len(rows), np.nan)
     measured = [Measured(run, None) for run, _, _ in rows]  # type: ignore[arg-type]  # not yet
     agents, k = [who for _, who, _ in rows], np.array([float(k) for _, _, k in rows])
-    return Numbers(unknown, unknown, unknown, measured, agents, k)
+    return Numbers(unknown, unknown, unknown, measured, agents, k, quantity)
 
 
-@dataclass
-class Source:
-    """The runs from which a check's numbers come, and how intervals are scaled.
+@dataclass(frozen=True)
+class Evidence:
+    """The rows of a check's quantities, and what is behind the random numbers among them.
 
-    runs: returns the runs of a quantity.
-    narrow: factor of all half-widths: 1/sqrt(m) shows what m times as many chains would.
-    again: whether the intervals are as wide as another set of as many chains may move them.
-    amplified: whether random numbers of runs that amplify rounding errors have been read so far.
-    trials: how many independent trials are behind the random numbers read so far.
-    endless: how many of these numbers have no interval, since chains are heavy-tailed.
+    rows: of each quantity its runs, and their rows as one table.
+    trials: how many independent trials are behind each random number.
     unit: what these trials are.
-    what: what the numbers are, in words; empty where they are of several kinds.
+    endless: how many random numbers have no interval, since chains are heavy-tailed.
+    amplified: whether runs amplify rounding errors.
     """
 
-    runs: Callable[[Quantity], Sequence[Measured]]
-    narrow: float = 1.0
-    again: bool = False
-    amplified: bool = False
-    trials: list[float] = field(default_factory=list)
-    endless: int = 0
-    unit: str = "chains"
-    what: str = ""
+    rows: list[tuple[Quantity, Sequence[Measured], Table]]
+    trials: list[float]
+    unit: str
+    endless: int
+    amplified: bool
 
-    def half_width_factor(self, count: int, trials: float) -> float:
-        """Return the factor of the half-widths of ``count`` joint intervals.
+    @property
+    def names(self) -> list[str]:
+        """The quantities' names in words."""
+        return [words.metric(quantity.metric, quantity.scale) for quantity, *_ in self.rows]
 
-        Besides ``widening``: 1/sqrt(m) for m times as many chains (``narrow``), or the reach of
-        other chains, ``trials`` of them (``again``).
-        """
-        return self.narrow * (replication_reach(trials, max(count, 1)) if self.again else 1)
+    @property
+    def what(self) -> str:
+        """What the numbers are, in words; "" where they are of several kinds."""
+        return self.names[0] if len(set(self.names)) == 1 else ""
+
+    def numbers(self, reach: Reach = AS_MEASURED) -> list[Numbers]:
+        """Return the numbers of all quantities, with joint 95 % intervals of a reach."""
+        count, axes = len(self.trials), _axes([run for _, runs, _ in self.rows for run in runs])
+        return [
+            _numbers(*of, count, reach, axes, "" if self.what else what)
+            for of, what in zip(self.rows, self.names, strict=True)
+        ]
 
 
-def gather(source: Source, *quantities: Quantity) -> list[Numbers]:
-    """Return the numbers of all quantities of a check, with joint 95 % intervals.
+def gather(read: Iterable[tuple[Quantity, Sequence[Measured]]]) -> Evidence:
+    """Return the rows of all quantities of a check in their runs.
 
     ``Missing`` if there is no run, or a run lacks the metric, an agent, an iteration, or the
     interval of a random number; ``DivergedQuantity`` if a value is none because its run diverged.
     """
-    drawn = [(quantity, source.runs(quantity)) for quantity in quantities]
-    tables = [(quantity, runs, _table(quantity, runs)) for quantity, runs in drawn]
+    rows = [(quantity, runs, _table(quantity, runs)) for quantity, runs in read]
     lost = [
         (quantity, runs[place].name)
-        for quantity, runs, table in tables
+        for quantity, runs, table in rows
         for place in table["place"][np.isnan(table["value"])][:1]
     ]
     if lost:
         raise DivergedQuantity([quantity for quantity, _ in lost], lost[0][1])
-    count = sum(int(table["chance"].sum()) for _, _, table in tables)
-    source.trials += [
-        n for _, _, table in tables for n in table["trials"][table["chance"]].tolist()
-    ]
-    source.endless += sum(int(table["endless"].sum()) for _, _, table in tables)
-    source.amplified |= count > 0 and any(amplifies(run.run) for _, runs in drawn for run in runs)
-    if any(run.run.get("arena") for _, runs in drawn for run in runs):
-        source.unit = "data sets"
-    axes = _axes([run for _, runs in drawn for run in runs])
-    names = [words.metric(quantity.metric, quantity.scale) for quantity in quantities]
-    source.what = names[0] if len(set(names)) == 1 else ""
-    return [
-        _numbers(quantity, runs, table, count, source, axes, "" if source.what else what)
-        for (quantity, runs, table), what in zip(tables, names, strict=True)
-    ]
+    trials = [n for _, _, table in rows for n in table["trials"][table["chance"]].tolist()]
+    documents = [run.run for _, runs, _ in rows for run in runs]
+    return Evidence(
+        rows,
+        trials,
+        unit="data sets" if any(run.get("arena") for run in documents) else "chains",
+        endless=sum(int(table["endless"].sum()) for *_, table in rows),
+        amplified=bool(trials) and any(map(amplifies, documents)),
+    )
 
 
 def _axes(runs: Sequence[Measured]) -> tuple[str, ...]:
@@ -332,7 +352,7 @@ def _numbers(
     runs: Sequence[Measured],
     table: Table,
     count: int,
-    source: Source,
+    reach: Reach,
     axes: tuple[str, ...],
     what: str,
 ) -> Numbers:
@@ -342,7 +362,7 @@ def _numbers(
     what: the quantity's name, where the check's quantities differ in it.
     """
     trials = np.where(table["trials"] > 1, table["trials"], math.inf)
-    factor = np.array([source.half_width_factor(count, n) * widening(count, n) for n in trials])
+    factor = np.array([reach.factor(count, n) * widening(count, n) for n in trials])
     value, lo, hi = (table[name] for name in ("value", "lo", "hi"))
     with np.errstate(invalid="ignore"):  # infinite values, which keep their ends
         wide_lo = value - factor * np.maximum(value - lo, 0)
@@ -351,7 +371,7 @@ def _numbers(
     hi = np.where(np.isfinite(value) & np.isfinite(hi), wide_hi, hi)
     # Resampled medians of counts may all be equal: a tie of estimates is not certain.
     tied = table["chance"] & (lo == hi) & np.isfinite(lo)
-    if source.again:  # nor do chains that agree tell what others would be
+    if reach.again:  # nor do chains that agree tell what others would be
         lo, hi = np.where(tied, -np.inf, lo), np.where(tied, np.inf, hi)
     lo = np.where(tied, np.nextafter(lo, -np.inf), lo)
     hi = np.where(tied, np.nextafter(hi, np.inf), hi)
@@ -368,6 +388,5 @@ def _numbers(
         [runs[number] for number in place[index]],
         [str(agent) for agent in table["agent"][index]],
         table["iteration"][index].astype(float),
-        axes,
-        what,
+        *(quantity, axes, what, reach),
     )

@@ -29,7 +29,7 @@ BASE, SEED = "base", "seed_"
 
 COLUMNS = (
     *("claim", "case", "reading", "universe", "verdict", "ours"),
-    *("value", "lo", "hi", "low", "high", "what", "printed"),  # claims.verdicts.Margin
+    *("value", "lo", "hi", "low", "high", "what", "printed"),  # claims.checks.Margin
 )
 NUMBERS = ("value", "lo", "hi", "low", "high", "printed")
 Row = Mapping[str, Any]

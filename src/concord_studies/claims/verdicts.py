@@ -14,14 +14,16 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
+from concord_studies.claims.checks import Excess, Margin, Result
 from concord_studies.claims.quantities import (
     DivergedQuantity,
+    Evidence,
     Missing,
     Quantity,
-    Source,
-    number_text,
+    Reach,
+    gather,
 )
 from concord_studies.results import Measured
 
@@ -41,6 +43,8 @@ VERDICTS = (
     *(FAILS, NOT_RUN, LOST, HEAVY, SEED, OTHER, TOO_FEW, TIE),
     *(HOLDS, OUTSIDE, INSIDE, MEASURED),
 )
+# Of checks whose rule is met, or broken; of others they are "holds" and "does not hold".
+_OTHER_WORDS = {"condition": (INSIDE, OUTSIDE), "measurement": (MEASURED, MEASURED)}
 # The other verdicts are open.
 _PARTS = {FAILS: "fails", HOLDS: "holds", INSIDE: "holds", OUTSIDE: "neither", MEASURED: "neither"}
 
@@ -50,99 +54,78 @@ def part_of(verdict: str) -> str:
     return _PARTS.get(verdict, "open")
 
 
+T = TypeVar("T")
+
 # Times as many chains that are tried; what a hundred times as many leave open is a tie.
 MORE = (2, 3, 5, 10, 20, 50, 100)
 
 
 @dataclass(frozen=True)
-class Margin:
-    """The number that decides a verdict, with its interval and the range that the rule allows.
-
-    value, lo, hi: the number and its interval. low, high: the range; the interval lies within it if
-    the claim holds, and outside if it does not.
-    what: what the number is, such as "ratio". printed: the paper's number, if it states one.
-    """
-
-    value: float
-    lo: float
-    hi: float
-    low: float = -math.inf
-    high: float = math.inf
-    what: str = ""  # of the quantity it is, such as a ratio
-    printed: float | None = None
-
-    @classmethod
-    def from_ends(cls, ends: Iterable[Any], **rule: Any) -> Margin:
-        """Return the margin of ``ends``, (value, lo, hi); ``rule`` has the other fields by name."""
-        value, lo, hi = map(float, ends)
-        return cls(value, lo, hi, **rule)
-
-    @property
-    def text(self) -> str:
-        """The number with its interval in words, and for which numbers the rule is met."""
-        number = number_text(self.value, self.lo, self.hi)
-        text = f"{self.what}: {number}" if self.what else number
-        low, high = (f"{end + 0:g}" if math.isfinite(end) else "" for end in (self.low, self.high))
-        if low and high:
-            return f"{text} (rule: {low if low == high else f'{low} to {high}'})"
-        asked = f"at least {low}" if low else f"at most {high}" if high else ""
-        return f"{text} (rule: {asked})" if asked else text
-
-
-@dataclass(frozen=True)
 class Judgement:
-    """A verdict, the sentence ``ours`` on our numbers, and the number that decides."""
+    """A verdict, the sentence ``ours`` on our numbers, and the number that decides.
+
+    excess: by how much the numbers exceed the rule, case by case; None where there are none.
+    """
 
     verdict: str
     ours: str
     margin: Margin | None = field(default=None, compare=False)
+    excess: Excess | None = field(default=None, compare=False)
 
 
-def decide(sure: Any, refuted: Any) -> str:
-    """Return "holds" if ``sure``, "does not hold" if ``refuted``, or else "inconclusive"."""
-    return HOLDS if bool(sure) else FAILS if bool(refuted) else INCONCLUSIVE
-
-
-def judge(check: Any, runs: Callable[[Quantity], Sequence[Measured]]) -> Judgement:
+def judge(
+    check: Any, reads: Iterable[tuple[Quantity, Iterable[T]]], find: Callable[[T], Measured]
+) -> Judgement:
     """Return a check's judgement; why it is inconclusive, if it is.
 
     "not run" if numbers are missing. If runs diverged "does not hold", or inconclusive where only
-    those diverged that are claimed to be worse. ``runs`` returns the runs of a quantity.
+    those diverged that are claimed to be worse. reads: each of the check's quantities and its runs.
+    find: returns what is measured of a run.
     """
-    source = Source(runs)
     try:
-        judgement: Judgement = check.judge(source)
-        what = f"{source.what}: " if source.what else ""
-        unknown = (
-            f"; no interval for {source.endless} of the numbers, whose chains are heavy-tailed"
-        )
-        ours = f"{what}{judgement.ours}{unknown if source.endless else ''}"
-        judgement = replace(judgement, ours=ours)
-        if judgement.margin is not None:
-            of = ", ".join(filter(None, [source.what, judgement.margin.what]))
-            judgement = replace(judgement, margin=replace(judgement.margin, what=of))
-        if source.amplified:
-            again = check.judge(Source(runs, again=True)).verdict
-            decided = again == judgement.verdict != INCONCLUSIVE
-            return judgement if decided else replace(judgement, verdict=OTHER)
-        if judgement.verdict != INCONCLUSIVE:
-            return judgement
-        if any(number == 1 for number in source.trials):
-            alone = f"{judgement.ours}; one of {source.unit} says nothing of chance"
-            return replace(judgement, verdict=TOO_FEW, ours=alone)
-        for more in MORE:
-            if check.judge(Source(runs, 1 / math.sqrt(more))).verdict != INCONCLUSIVE:
-                trials = min(source.trials)
-                enough = f"about {more * trials:.0f} {source.unit} instead of {trials:.0f}"
-                text = f"{judgement.ours}; {enough} would decide"
-                return replace(judgement, verdict=TOO_FEW, ours=text)
-        return replace(judgement, verdict=HEAVY if source.endless else TIE)
+        evidence = gather((quantity, [find(run) for run in runs]) for quantity, runs in reads)
+        result: Result = check.exceed(*evidence.numbers())
+        verdict = _name_verdict(check, result)
+        what = "" if result.says_what else evidence.what
+        ours = f"{what}: {result.text}" if what else result.text
+        endless = 0 if result.sets else evidence.endless
+        if endless:
+            ours += f"; no interval for {endless} of the numbers, whose chains are heavy-tailed"
+        margin = result.margin
+        if margin is not None:
+            margin = replace(margin, what=", ".join(filter(None, [what, margin.what])))
+        if evidence.amplified:
+            again = _name_verdict(check, check.exceed(*evidence.numbers(Reach(again=True))))
+            verdict = verdict if again == verdict != INCONCLUSIVE else OTHER
+        elif verdict == INCONCLUSIVE:
+            verdict, why = _explain(check, evidence, result.sets)
+            ours += why
+        return Judgement(verdict, ours, margin, result.excess)
     except Missing as missing:
         return Judgement(NOT_RUN, str(missing))
     except DivergedQuantity as diverged:
         worse = getattr(check, check.WORSE, None)
         only_worse = all(quantity is worse for quantity in diverged.quantities)
         return Judgement(LOST if only_worse else FAILS, str(diverged))
+
+
+def _name_verdict(check: Any, result: Result) -> str:
+    """Return the verdict that follows from a check's result alone."""
+    met, broken = _OTHER_WORDS.get(check.kind, (HOLDS, FAILS))
+    return met if result.excess.is_met else broken if result.excess.is_broken else INCONCLUSIVE
+
+
+def _explain(check: Any, evidence: Evidence, sets: Sequence[int]) -> tuple[str, str]:
+    """Return why a check is inconclusive, as a verdict and as the end of its sentence."""
+    trials, unit = (sets, "data sets") if sets else (evidence.trials, evidence.unit)
+    if any(number == 1 for number in trials):
+        return TOO_FEW, f"; one of {unit} says nothing of chance"
+    for more in MORE:
+        narrow = check.exceed(*evidence.numbers(Reach(1 / math.sqrt(more))))
+        if _name_verdict(check, narrow) != INCONCLUSIVE:
+            enough = f"about {more * min(trials):.0f} {unit} instead of {min(trials):.0f}"
+            return TOO_FEW, f"; {enough} would decide"
+    return (HEAVY if evidence.endless and not sets else TIE), ""
 
 
 def join_cases(verdicts: Iterable[str]) -> str:

@@ -2,12 +2,11 @@
 
 from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, get_type_hints
 
 from concord import kinds
-from concord.errors import ConcordError, nearest, short
+from concord.errors import ConcordError, nearest, prefix_errors, require_known, short
 from concord.options import Options
 from concord_studies import metrics, selection
 from concord_studies.claims import checks
@@ -53,15 +52,6 @@ def check_study(study: Study) -> None:
             _check_output(study, section, name)
 
 
-@contextmanager
-def _name_in_errors(where: str) -> Iterator[None]:
-    """Put a place in front of the sentence of a ConcordError."""
-    try:
-        yield
-    except ConcordError as error:
-        raise ConcordError(f"{where}: {error}") from None
-
-
 def _refuse(where: str, mistake: str | None) -> None:
     """Raise a ConcordError at a place if there is a mistake."""
     if mistake is not None:
@@ -72,16 +62,16 @@ def _check_problems(study: Study) -> None:
     """Refuse metrics that a run's problem has not, where no data file has to be there to tell."""
     checked = set()
     for run in study.runs.values():
-        modules = {family: kinds.find("metrics", family) for family in run.metrics}
-        families = [name for name, module in modules.items() if hasattr(module, "check_problem")]
-        key = str(run.document["problem"]), *families
-        if not families or key in checked or run.data_sets or run.unavailable:
+        stated = {family: metrics.find_family(family).check_problem for family in run.metrics}
+        checks = {family: check for family, check in stated.items() if check is not None}
+        key = str(run.document["problem"]), *checks
+        if not checks or key in checked or run.data_sets or run.unavailable:
             continue
         checked.add(key)
         problem = run.build_problem(Path("resources"))
-        for family in families:
-            with _name_in_errors(f"{run.where}.metrics[{run.metrics.index(family)}]"):
-                modules[family].check_problem(problem)
+        for family, check in checks.items():
+            with prefix_errors(f"{run.where}.metrics[{run.metrics.index(family)}]"):
+                check(problem)
 
 
 def _check_output(study: Study, section: str, name: str) -> None:
@@ -90,7 +80,7 @@ def _check_output(study: Study, section: str, name: str) -> None:
     kind, params = study.kind_of(section, name)
     runs = [run.document for run in study.output_runs(section, name)]
     check_names(params, runs, f"{where}.options", study.config["scale"] == "smoke")
-    with _name_in_errors(f"{where}.options"):
+    with prefix_errors(f"{where}.options"):
         reads = kind.reads(params)
     for read in reads:
         metric = read if isinstance(read, str) else read.metric
@@ -183,19 +173,14 @@ def _check_claims(study: Study) -> None:
     shown = {*study.sections.figures, *study.sections.tables}
     for key, claim, _ in study.claims_with_cases.values():
         where = study.locate(f"claims.{key}")
-        if claim.figure is not None and claim.figure not in shown:
-            raise ConcordError(
-                f"{where}.figure: there is no figure or table {short(claim.figure)}; "
-                f"{nearest(claim.figure, shown)}"
-            )
+        if claim.figure is not None:
+            require_known("figure or table", claim.figure, shown, f"{where}.figure")
         for reading in claim.readings or ():
             study.check_reading(reading, f"{where}.readings")
     for name, entry in study.sections.discrepancies.items():
-        if entry.checked_by and entry.checked_by not in study.claims:
-            raise ConcordError(
-                f"{study.locate('discrepancies')}.{name}.checked_by: there is no claim "
-                f"{short(entry.checked_by)}; {nearest(entry.checked_by, study.claims)}"
-            )
+        if entry.checked_by:
+            place = study.locate(f"discrepancies.{name}.checked_by")
+            require_known("claim", entry.checked_by, study.claims, place)
     for (name, _, reading), case in study.cases.items():
         where = study.locate(f"claims.{study.claims_with_cases[name].key}")
         for quantity, runs in case.reads:

@@ -45,9 +45,6 @@ class Config(Options):
     multiverse: Annotated[
         bool, "verdicts wait for those over the universes, which are made first"
     ] = False
-    conda: Annotated[
-        bool, "jobs run in conda environments, which have what is not installed here"
-    ] = False
     container: Annotated[
         str | None, "image that `--sdm apptainer` runs jobs in, built from envs/Dockerfile"
     ] = None

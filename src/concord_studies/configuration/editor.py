@@ -71,20 +71,10 @@ def schema_of_options(execute: bool = True) -> dict[str, Any]:
             keys = definitions[names[cls]].setdefault("properties", {})  # kinds may share options
             keys.setdefault("kind", {"enum": []})["enum"].append(kind)
         definitions[part] = {"anyOf": [{"$ref": REF + names[c]} for c in params[package].values()]}
-        if part in run["properties"]:
-            described = {"description": run["properties"][part]["description"]}
-            run["properties"][part] = {"$ref": f"{REF}{part}", **described}
     for cls in params["problems"].values():
         definitions[names[cls]]["properties"]["name"] = {"type": "string"}
-    for cls in params["schedules"].values():
-        first = definitions[names[cls]]["properties"]
-        if "a" in first:
-            first["start"] = {
-                "description": "value of the first step, perhaps over a symbol: 1.01 / "
-                "laplacian_max",
-                "type": ["number", "string"],
-            }
-            first["a"] = {"anyOf": [first["a"], {"type": "null"}]}
+    power = definitions[names[params["schedules"]["power"]]]["properties"]
+    power["start"]["anyOf"].append({"type": "string"})  # perhaps over a symbol
     definitions["schedule"]["anyOf"].append({"type": "number", "exclusiveMinimum": 0})
     for part, word in (
         ("problem", {"type": "string"}),

@@ -6,15 +6,19 @@ parameter, nothing implicit.
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
+from msgspec.structs import force_setattr
+
 from concord import kinds
-from concord.errors import ConcordError, nearest, short
+from concord.contracts import declaration_of_problem
+from concord.errors import ConcordError, nearest, prefix_errors, require_known, short
 from concord.networks.spectrum import spectrum_of
 from concord.networks.topology import ChosenTopology
 from concord.options import build
+from concord.values import place_of_key
 from concord_studies import metrics
 from concord_studies.configuration.sections import Reads
 from concord_studies.configuration.study_files import StudyFiles
@@ -26,8 +30,7 @@ from concord_studies.configuration.sweep import (
     merge,
     relocate,
 )
-from concord_studies.contracts import declared
-from concord_studies.runs.keys import Keys
+from concord_studies.runs.keys import Agents, Keys
 from concord_studies.runs.run import Run
 from concord_studies.selection import describe_mistake, matches
 
@@ -69,7 +72,7 @@ def expand(
     where = study.locate(f"experiments.{experiment}")
     stated = study.experiments[experiment]
     for key in ("smoke", "full"):
-        _check_scale_keys(stated.get(key, {}), f"{where}.{key}")
+        _check_keys(stated.get(key, {}), {*Keys.__struct_fields__, "sweep"}, f"{where}.{key}")
     common = [
         Layer(study.locate("defaults"), study.raw.get("defaults", {})),
         Layer(where, {key: stated[key] for key in stated if key not in EXPERIMENTS_ONLY}),
@@ -137,12 +140,11 @@ def _with_problem(study: StudyFiles, stated: Any, layers: list[Layer]) -> list[L
     return [*layers, named] if name == stated else [named, *layers]
 
 
-def _check_scale_keys(changes: Mapping[str, Any], where: str) -> None:
-    """Refuse what an experiment changes at a scale if it names a key that no run has."""
-    keys = {*Keys.__struct_fields__, "sweep"}
-    for key in changes:
+def _check_keys(stated: Iterable[str], keys: Collection[str], where: str) -> None:
+    """Refuse keys, perhaps dotted, of which the first part is none of ``keys``."""
+    for key in stated:
         if key.partition(".")[0] not in keys:
-            raise ConcordError(f"{where}: there is no key {short(key)}; {nearest(key, keys)}")
+            raise ConcordError(f"{place_of_key(where, key)}: unknown key; {nearest(key, keys)}")
 
 
 def _shrink(study: StudyFiles, mapping: dict[str, Any]) -> dict[str, Any]:
@@ -165,42 +167,14 @@ def _resolve(
     experiment: str,
     name: str,
     labels: dict[str, str],
-    mapping: dict[str, Any],
+    mapping: Mapping[str, Any],
     changed: bool = False,
 ) -> Run:
     """Return the run that a cell's mapping states, with problem and assumptions resolved."""
     where = study.locate(f"experiments.{experiment}")
-    keys, mapping = build(Keys, mapping, where), dict(mapping)
-    problem_keys = {"name": keys.problem} if isinstance(keys.problem, str) else keys.problem
-    base = problem_keys.get("name", "")
-    if not isinstance(base, str):
-        raise ConcordError(f"{where}.problem.name: {short(base)} is not a text")
-    if base and base not in study.problems and "kind" not in problem_keys:
-        remedy = nearest(base, study.problems)
-        raise ConcordError(f"{where}.problem: there is no problem {short(base)}; {remedy}")
-    problem = {"name": experiment, **merge(study.problems.get(base, {}), problem_keys)}
-    if kinds.exists("problems", kind := problem.get("kind")):
-        for key in declared(kinds.find("problems", kind, f"{where}.problem"), "FILES"):
-            if isinstance(file := problem.get(key), str):
-                problem[key] = str(study.path / file)
-    mapping["problem"] = problem
-    if isinstance(mapping["topology"], str):
-        mapping["topology"] = {"kind": mapping["topology"]}
-    mapping["sampler"] = {
-        key: _resolve_start(option, mapping, where, key)
-        if isinstance(option, Mapping) and "start" in option
-        else option
-        for key, option in keys.sampler.items()
-    }
-    study.check_reading(keys.reading, f"{where}.reading", mapping["problem"]["name"])
-    arena = mapping.get("arena") is not None
-    if arena != ("entry" in labels):
-        raise ConcordError(
-            f"{where}.sweep: cells of the arena, which have the key arena, are told apart by "
-            "an axis called entry, and no other runs have one; add the other, or rename it"
-        )
+    _check_keys(mapping, Keys.__struct_fields__, where)
     stated = {
-        **mapping,
+        **_write_out(study, experiment, mapping, where),
         "paper": study.key,
         "experiment": experiment,
         "run": name,
@@ -209,13 +183,19 @@ def _resolve(
         "seed": study.config["seed"],
         "assumptions": (),
     }
-    run = Run.from_document(stated, where, keys)
+    run = Run.from_document(stated, where)
+    study.check_reading(run.reading, f"{where}.reading", run.problem.name)
+    if (run.arena is not None) != ("entry" in labels):
+        raise ConcordError(
+            f"{where}.sweep: cells of the arena, which have the key arena, are told apart by "
+            "an axis called entry, and no other runs have one; add the other, or rename it"
+        )
     if not study.checked and not changed:  # what a universe cannot have is a result
-        parts = mapping["topology"], keys.agents, mapping.get("network"), run.sampler.order
-        stated_graph = repr(parts)
-        if stated_graph in study.graphs:
-            vars(run)["network_of_agents"] = study.graphs[stated_graph]
-        study.graphs[stated_graph] = run.network_of_agents
+        of = run.document
+        graph = repr((of["topology"], run.agents, of.get("network"), run.sampler.order))
+        if graph in study.graphs:
+            vars(run)["network_of_agents"] = study.graphs[graph]
+        study.graphs[graph] = run.network_of_agents
         run.check()
         metrics.check_families(run.metrics, f"{where}.metrics", run.record, run.network)
     rests = tuple(
@@ -223,56 +203,63 @@ def _resolve(
         for name, entry in study.assumptions.items()
         if matches(run.document, entry.rests or {})
     )
-    vars(run)["assumptions"] = rests  # nobody has seen the run yet
+    force_setattr(run, "assumptions", rests)  # nobody has seen the run yet
     run.document["assumptions"] = list(rests)
     return run
 
 
-def _resolve_start(
-    schedule: Mapping[str, Any], run: Mapping[str, Any], where: str, key: str
+def _write_out(
+    study: StudyFiles, experiment: str, mapping: Mapping[str, Any], where: str
 ) -> dict[str, Any]:
-    """Return a schedule's options with the number ``a`` instead of the value of its first step.
+    """Return a run's mapping with what a study states in short written out.
 
-    ``{kind: power, start: 1.01 / laplacian_max, b: 230, exponent: 0.04}`` is 1.01 over the largest
-    eigenvalue of the Laplacian at the first step, whatever the network.
+    That is the name of a problem, a file of the study's folder, and a step over a symbol of the
+    network. What does not fit is left for the types to refuse.
     """
-    place = f"{where}.sampler.{key}"
-    if schedule.get("a") is not None:  # null takes back an ``a`` that was merged before
-        raise ConcordError(f"{place}: it has both start and a; leave one out, or write a: null")
-    rest = {name: value for name, value in schedule.items() if name not in ("start", "a")}
-    b, exponent = rest.get("b", 1.0), rest.get("exponent", 1.0)
-    a = _first_value(schedule["start"], run, f"{place}.start", where)
-    try:
-        # Beyond twelve digits eigenvalues differ between processors, as a run's identity must not.
-        return {**rest, "a": float(f"{a * float(b) ** float(exponent):.12g}")}
-    except (TypeError, ValueError, ArithmeticError):
-        return {**rest, "a": a}  # the schedule says what is wrong with the others
+    whole, problem = dict(mapping), mapping.get("problem")
+    if isinstance(problem, str | Mapping):
+        keys = {"name": problem} if isinstance(problem, str) else problem
+        if "kind" not in keys and isinstance(keys.get("name"), str):
+            require_known("problem", keys["name"], study.problems, f"{where}.problem")
+        named = study.problems.get(str(keys.get("name")), {})
+        whole["problem"] = problem = {"name": experiment, **merge(named, keys)}
+        if kinds.exists("problems", kind := problem.get("kind")):
+            module = kinds.find("problems", kind, f"{where}.problem")
+            for key in declaration_of_problem(module).files:
+                if isinstance(file := problem.get(key), str):
+                    problem[key] = str(study.path / file)
+    if isinstance(sampler := mapping.get("sampler"), Mapping):
+        network = mapping.get("topology"), mapping.get("agents")
+        whole["sampler"] = {
+            key: {**option, "start": _resolve_symbol(option["start"], *network, where, key)}
+            if isinstance(option, Mapping) and isinstance(option.get("start"), str)
+            else option
+            for key, option in sampler.items()
+        }
+    return whole
 
 
-def _first_value(start: Any, run: Mapping[str, Any], place: str, where: str) -> float:
-    """Return the number that a schedule's ``start`` means on the run's network."""
-    number, slash, symbol = str(start).partition(" / ")
+def _resolve_symbol(start: str, topology: Any, agents: Any, where: str, key: str) -> float:
+    """Return the number that "1.01 / laplacian_max" means on a run's network.
+
+    That is, 1.01 over the largest eigenvalue of the Laplacian.
+    """
+    place = f"{where}.sampler.{key}.start"
+    number, _, symbol = start.partition(" / ")
     try:
-        value = float(number)
+        value = float(number) if symbol else math.nan
     except ValueError:
         value = math.nan
-    if isinstance(start, bool) or not 0 < value < math.inf:
+    if not 0 < value < math.inf:
         raise ConcordError(
             f"{place}: {short(start)} is no positive number, or such a number over a symbol; "
             "write it like 1.01 / laplacian_max"
         )
-    if not slash:
-        return value
-    chosen = ChosenTopology.parse(run["topology"], f"{where}.topology")
-    graph = chosen.graph(run["agents"], f"{where}.topology")
-    try:
+    chosen = ChosenTopology.parse(topology, f"{where}.topology")
+    graph = chosen.graph(build(Agents, agents, f"{where}.agents"), f"{where}.topology")
+    with prefix_errors(place):
         spectrum = spectrum_of(graph)
-    except ConcordError as error:
-        raise ConcordError(f"{place}: {error}") from None
-    if symbol not in spectrum:
-        raise ConcordError(
-            f"{place}: there is no symbol {short(symbol)}; {nearest(symbol, spectrum)}"
-        )
+    require_known("symbol", symbol, spectrum, place)
     if not spectrum[symbol] > 0:
         raise ConcordError(f"{place}: {symbol} of this network is not positive; write a number")
     return value / spectrum[symbol]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from concord import kinds
-from concord.errors import ConcordError, nearest, short
+from concord.errors import ConcordError, require_known
 from concord_studies.configuration.checks import check_study
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
@@ -74,9 +74,6 @@ def load_studies(
         raise ConcordError(f"{folder / 'papers'} holds no paper's folder; add one")
     experiments = [f"{key}/{name}" for key, study in studies.items() for name in study.experiments]
     for name in [] if checked else config["not_varied"]:
-        if name.partition("/")[0] in studies and name not in experiments:
-            raise ConcordError(
-                f"{folder / 'config.yaml'}: not_varied: there is no experiment {short(name)}; "
-                f"{nearest(name, experiments)}"
-            )
+        if name.partition("/")[0] in studies:
+            require_known("experiment", name, experiments, f"{folder / 'config.yaml'}: not_varied")
     return config, studies

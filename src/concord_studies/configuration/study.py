@@ -1,15 +1,13 @@
 """A study: its runs, and the figures, tables and claims that show and judge them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace as with_changes
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
 from concord import kinds
-from concord.errors import ConcordError, nearest, short
+from concord.errors import ConcordError, require_known
 from concord.options import build
 from concord_studies import selection
 from concord_studies.claims import checks
@@ -26,17 +24,15 @@ from concord_studies.runs.run import Run
 class Study(StudyFiles):
     """A study with its runs, expanded from sweeps, and its figures, tables and claims."""
 
-    def __init__(
-        self,
-        path: Path,
-        config: Mapping[str, Any],
-        checked: bool = False,
-        contents: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Read a study's folder, or take over its ``contents``; ``checked`` skips checks."""
-        super().__init__(path, config, checked, contents)
-        self._resolved: dict[str, list[Run]] = {}  # by experiment
-        self._kinds: dict[tuple[str, str], tuple[Any, Any]] = {}
+    @cached_property
+    def _resolved(self) -> dict[str, list[Run]]:
+        """The runs of each experiment that has been asked for."""
+        return {}
+
+    @cached_property
+    def _kinds(self) -> dict[tuple[str, str], tuple[Any, Any]]:
+        """The module and options of each figure and table that has been asked for."""
+        return {}
 
     @cached_property
     def alternatives(self) -> dict[str, dict[str, Change]]:
@@ -68,7 +64,7 @@ class Study(StudyFiles):
         changes = [change for change in changes if change.layer.keys and change.holds_for(run)]
         if changes:
             (run,) = expand(self, run.experiment, run.name, changes)
-        return run if seed is None else with_changes(run, seed=seed)
+        return run if seed is None else run.vary(seed=seed)
 
     @cached_property
     def runs(self) -> dict[tuple[str, str], Run]:
@@ -77,11 +73,7 @@ class Study(StudyFiles):
 
     def runs_of(self, experiment: Any, where: str = "experiments") -> list[Run]:
         """Return the runs of an experiment, without resolving others; ``where`` names it."""
-        if not isinstance(experiment, str) or experiment not in self.experiments:
-            raise ConcordError(
-                f"{self.locate(where)}: there is no experiment {short(experiment)}; "
-                f"{nearest(experiment, self.experiments)}"
-            )
+        require_known("experiment", experiment, self.experiments, self.locate(where))
         if experiment not in self._resolved:
             self._resolved[experiment] = list(expand(self, experiment))
         return self._resolved[experiment]
@@ -95,11 +87,7 @@ class Study(StudyFiles):
     def run(self, experiment: str, name: str) -> Run:
         """Return one run."""
         runs = {run.name: run for run in self.runs_of(experiment)}
-        if name not in runs:
-            raise ConcordError(
-                f"{self.locate('experiments')}: {experiment} has no run {short(name)}; "
-                f"{nearest(name, runs)}"
-            )
+        require_known("run", name, runs, self.locate(f"experiments.{experiment}"))
         return runs[name]
 
     def select(self, stated: Mapping[str, Any] | str, where: str) -> list[Run]:
@@ -133,10 +121,7 @@ class Study(StudyFiles):
     def output(self, section: str, name: str) -> Output:
         """Return a figure or table by section and id."""
         entries = self.outputs(section)
-        if name not in entries:
-            raise ConcordError(
-                f"{self.locate(section)}: there is no entry {short(name)}; {nearest(name, entries)}"
-            )
+        require_known("entry", name, entries, self.locate(section))
         return entries[name]
 
     def kind_of(self, section: str, name: str) -> tuple[Any, Any]:

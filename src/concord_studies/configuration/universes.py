@@ -7,21 +7,18 @@ others are those of the study. A run that an earlier universe has as well is com
 
 import itertools
 from dataclasses import dataclass
-from dataclasses import replace as with_changes
 
 from msgspec.structs import replace
 
-from concord import kinds
 from concord_studies import metrics
+from concord_studies.claims.robustness import BASE, SEED
 from concord_studies.configuration.expansion import Change
 from concord_studies.configuration.sections import Reads
 from concord_studies.configuration.study import Study
-from concord_studies.contracts import declared
-from concord_studies.experiment import Experiment, cost
+from concord_studies.experiment import Experiment, UniverseExperiment, cost
 from concord_studies.runs.run import Run
 
 SEEDS = range(1, 6)
-BASE = "base"
 LONG_RUN = 2e6  # updates of a run, a second or two: such runs may be left out (``not_varied``)
 
 
@@ -46,7 +43,7 @@ def universes(study: Study, pairs: bool) -> dict[str, Universe]:
         for label, change in changes.items()
     ]
     all_universes = alone + [
-        Universe(f"seed_{seed}", seed=seed) for seed in SEEDS if seed != study.config["seed"]
+        Universe(f"{SEED}{seed}", seed=seed) for seed in SEEDS if seed != study.config["seed"]
     ]
     if pairs:
         all_universes += [
@@ -87,7 +84,7 @@ class Multiverse:
                 if is_first and not (spared and cost(reduced) > LONG_RUN):
                     computed[f"{run.experiment}/{run.name}"] = reduced
             if computed:
-                self.experiments[name] = Experiment(study.path, computed, universe=True)
+                self.experiments[name] = UniverseExperiment(study.path, computed)
 
     def _digest_claimed(self, run: Run) -> str:
         """Return the digest of what a run is reduced to by ``reduce_run``, its identity here."""
@@ -114,12 +111,11 @@ def reduce_run(study: Study, run: Run) -> Run:
     families = tuple(f for f in run.metrics if any(metrics.computes(f, name) for name in names))
     if not families:
         return run
-    apart = all(declared(kinds.find("metrics", f, "metrics"), "APART") for f in families)
+    apart = all(metrics.find_family(family).apart for family in families)
     if all(any(metrics.is_exact(family, name) for family in families) for name in names):
         legacy = run.document["problem"].get("legacy_seed")
         draws_nothing = legacy and run.partition.kind == "consecutive"
-        return with_changes(
-            run,
+        return run.vary(
             metrics=families,
             chains=0,
             record=replace(run.record, probes=()),
@@ -129,5 +125,5 @@ def reduce_run(study: Study, run: Run) -> Run:
         at = {k for q in read for k in (q.at if isinstance(q.at, tuple) else [q.at])} - {"last"}
         due = run.record.iterations(run.iterations).tolist()
         iterations = tuple(k for k in due if k in {*at, due[-1]})
-        return with_changes(run, metrics=families, record=replace(run.record, at=iterations))
-    return with_changes(run, metrics=families)
+        return run.vary(metrics=families, record=replace(run.record, at=iterations))
+    return run.vary(metrics=families)

@@ -144,17 +144,3 @@ class Panels:
         self.free.set_axis_off()
         self.free.legend(handles=entries, loc="upper left", borderaxespad=0)
         return self.figure
-
-
-def name_cells(axes: Axes, columns: Sequence[str], rows: Sequence[str]) -> None:
-    """Write the names of a map's columns and rows beside it, without ticks; long ones aslant."""
-    figure, grid = axes.get_figure(root=True), axes.get_subplotspec()
-    assert figure is not None and grid is not None
-    axes.grid(False)
-    axes.set_xticks(range(len(columns)), columns)
-    axes.set_yticks(range(len(rows)), rows)
-    axes.tick_params(length=0)
-    room = SMALL_PER_INCH * figure.get_figwidth() / grid.get_gridspec().ncols - max(map(len, rows))
-    if max(map(len, columns)) > room / len(columns):
-        for label in axes.get_xticklabels():
-            label.set(rotation=35, ha="right", rotation_mode="anchor")

@@ -1,21 +1,23 @@
 """Metrics: long-format tables computed from a trace, with an interval for every random number.
 
-A run lists the families it wants, each a module with ``rows(measurement)``; rows have the columns
-iteration, agent, metric, value, lo, hi, trials. Agents are numbers, ``average`` (the network
-average) or ``network``. ``trials`` is the number of independent trials behind an interval, most
-often the chains; 0 for deterministic numbers, which need no interval; empty for others without.
+A run lists the families it wants, each a module with ``rows(measurement)``, which ``yields``
+decorates; rows have the columns iteration, agent, metric, value, lo, hi, trials. Agents are
+numbers, ``average`` (the network average) or ``network``. ``trials`` is the number of independent
+trials behind an interval, most often the chains; 0 for deterministic numbers, which need no
+interval; empty for others without.
 
 What a diverged chain leaves is taken out of the trace (``Trace.marked``), so that a number that
 needs it is infinite (an error, a distance) or not a number, and never a finite one of the others.
 """
 
+import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from msgspec import structs
@@ -39,9 +41,10 @@ from concord.record import Record
 from concord.sampler import Algorithm
 from concord.sampling import initial
 from concord.sampling.trace import Trace
-from concord_studies.contracts import PRICES, Label, declared
+from concord_studies.contracts import PRICES, Label
 from concord_studies.datasets.tables import Recorded
 
+TRIED = 5  # agents on which it is tried whether a sampler's step is affine
 COLUMNS = ("iteration", "agent", "metric", "value", "lo", "hi", "trials")
 
 
@@ -113,6 +116,92 @@ class Measurement:
         return [str(agent) for agent in self.trace.agent]
 
 
+Names = Sequence[str]  # of metrics, or patterns of them
+# What a family asks of the run's network: a property of its conditions, in words.
+NETWORKS = {
+    "clocked": ("keeps_time", "a network with compute or link, whose clock it shows"),
+    "privacy": ("privacy", "a network with privacy"),
+    "delivers": ("delivers_all", "a network on which every vector arrives"),
+    "perfect": ("is_lossless", "a network on which everything arrives"),
+}
+
+
+Rows = Callable[[Measurement], Iterator[Row]]
+
+
+@dataclass(frozen=True, eq=False)
+class MetricFamily:
+    """A family of metrics: the function that yields their rows, with what ``yields`` declares."""
+
+    rows: Rows
+    metrics: Names
+    labels: Mapping[str, Label]
+    records: Names
+    network: str | None
+    exact: Names
+    of_law: Names
+    averaged: Names | None
+    apart: bool
+    conditions: Names
+    check_problem: Callable[[Problem], None] | None
+
+    def __call__(self, m: Measurement) -> Iterator[Row]:
+        """Yield the rows of a run. A ConcordError if it lacks something that the family needs."""
+        return self.rows(m)
+
+
+class MetricKind(Protocol):
+    """A kind of metrics, a module of ``concord_studies.metrics``."""
+
+    rows: MetricFamily
+
+
+def yields(
+    metrics: str | Names,
+    *,
+    labels: Mapping[str, Label] | None = None,
+    records: Names = (),
+    network: Literal["clocked", "privacy", "delivers", "perfect"] | None = None,
+    exact: Names = (),
+    of_law: Names = (),
+    averaged: Names | None = None,
+    apart: bool = False,
+    conditions: Names = (),
+    check_problem: Callable[[Problem], None] | None = None,
+) -> Callable[[Rows], MetricFamily]:
+    """Return a decorator for ``rows`` of a module that says which metrics it yields.
+
+    metrics: a name, or several; ``*`` in one stands for anything.
+    labels: words for metrics whose names do not say what they are.
+    records: ``draws``, probes and averages that the family reads, which not every run records.
+    network: what the run's network must have (``NETWORKS``).
+    exact: metrics for which nothing has to be sampled.
+    of_law: metrics of the sampler's exact law, absent where it states none.
+    averaged: metrics that have numbers of the network average; None: of a plug-in it is not known.
+    apart: whether metrics of an iteration need no other one to be recorded.
+    conditions: metrics that are 1 where a condition is met, and 0 where it is not.
+    check_problem: refuses a problem of which the family has no numbers.
+    """
+
+    def declare(rows: Rows) -> MetricFamily:
+        names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+        stated = names, labels or {}, records, network, exact, of_law, averaged
+        return MetricFamily(rows, *stated, apart, conditions, check_problem)
+
+    return declare
+
+
+def find_family(name: str, where: str = "metrics") -> MetricFamily:
+    """Return a family of metrics; ``where`` is its place for messages."""
+    rows = kinds.find("metrics", name, where).rows
+    if not isinstance(rows, MetricFamily):
+        raise ConcordError(
+            f"{kinds.location('metrics', name)}: it does not say which metrics rows yields; write "
+            "@yields(('a', 'b')) above it, with their names"
+        )
+    return rows
+
+
 def series(
     iterations: Iterable[int],
     agents: str | Sequence[str],
@@ -143,20 +232,10 @@ def final_rows(m: Measurement, numbers: Mapping[str, float]) -> Iterator[Row]:
     return series([m.iterations], "network", numbers, chance=False)
 
 
-# What a family's NETWORK asks of the run's network: a property of its conditions, in words.
-NETWORKS = {
-    "clocked": ("keeps_time", "a network with compute or link, whose clock it shows"),
-    "privacy": ("privacy", "a network with privacy"),
-    "delivers": ("delivers_all", "a network on which every vector arrives"),
-    "perfect": ("is_lossless", "a network on which everything arrives"),
-}
-
-
-def check_network(family: Any, conditions: Conditions | None, where: str = "") -> None:
-    """Refuse the module of a metric family on a network to which it does not apply."""
-    about = declared(family, "NETWORK")
+def check_network(name: str, conditions: Conditions | None, where: str = "") -> None:
+    """Refuse a metric family on a network to which it does not apply."""
+    about = find_family(name).network
     if about is not None and not getattr(conditions or Conditions(), NETWORKS[about][0]):
-        name = family.__name__.rpartition(".")[2]
         raise ConcordError(f"{where}{unmet_need(name, NETWORKS[about][1])}")
 
 
@@ -175,10 +254,9 @@ def check_families(
             raise ConcordError(
                 f"{where}[{number}]: there is no metric {short(family)}; {_family_remedy(family)}"
             )
-        module = kinds.find("metrics", family, where)
-        check_network(module, network, f"{where}[{number}]: ")
+        check_network(family, network, f"{where}[{number}]: ")
         recorded = {*record.probes, *record.averages, *(["draws"] if record.draws else [])}
-        for name in declared(module, "RECORDS"):
+        for name in find_family(family).records:
             if name not in recorded:
                 key = {"draws": "draws: true", "predictive": "averages: [predictive]"}
                 raise ConcordError(
@@ -226,15 +304,15 @@ OF_CELLS = (
 def computes(family: str, metric: str) -> bool:
     """Return whether a family yields a metric, or some metric of a pattern.
 
-    Its module lists them in ``METRICS``, where ``*`` matches anything.
+    Its ``yields`` lists them, where ``*`` matches anything.
     """
-    return any(matches(metric, name) for name in kinds.find("metrics", family, "metrics").METRICS)
+    return any(matches(metric, name) for name in find_family(family).metrics)
 
 
 def is_exact(family: str, metric: str) -> bool:
-    """Return whether a family computes a metric without chains, as its ``EXACT`` lists it."""
-    module = kinds.find("metrics", family, "metrics")
-    return any(matches(metric, name) for name in declared(module, "EXACT"))
+    """Return whether a family computes a metric without chains."""
+    exact = any(matches(metric, name) for name in find_family(family).exact)
+    return exact and computes(family, metric)
 
 
 @cache  # planning asks for every run of a figure
@@ -280,8 +358,8 @@ def refusal(run: Mapping[str, Any], metric: str, agents: Sequence[int | str] = (
 
 def _is_of_law(run: Mapping[str, Any], metric: str) -> bool:
     """Return whether a run's families compute a metric from the exact law alone."""
-    modules = (kinds.find("metrics", f, "metrics") for f in run["metrics"] if computes(f, metric))
-    return any(matches(metric, name) for m in modules for name in declared(m, "OF_LAW"))
+    computing = (find_family(f) for f in run["metrics"] if computes(f, metric))
+    return any(matches(metric, name) for family in computing for name in family.of_law)
 
 
 def _is_averaged(run: Mapping[str, Any], metric: str) -> bool:
@@ -290,9 +368,10 @@ def _is_averaged(run: Mapping[str, Any], metric: str) -> bool:
     A plug-in need not say so: what it has then, only its table tells.
     """
     for family in filter(lambda family: computes(family, metric), run["metrics"]):
-        module = kinds.find("metrics", family, "metrics")
-        stated = hasattr(module, "AVERAGED") or family in kinds.built_in("metrics")
-        if not stated or any(matches(metric, name) for name in declared(module, "AVERAGED")):
+        averaged = find_family(family).averaged
+        if averaged is None and family not in kinds.built_in("metrics"):
+            return True
+        if any(matches(metric, name) for name in averaged or ()):
             return True
     return False
 
@@ -301,15 +380,21 @@ def _has_law(run: Mapping[str, Any]) -> bool:
     """Return whether the sampler of a resolved run has an affine step."""
     kind = kinds.find("samplers", run["sampler"]["kind"], "sampler")
     stated = {k: v for k, v in run["sampler"].items() if k in kind.__struct_fields__}
-    return states_law(build(kind, stated), run["agents"])
+    return _is_affine(kind, json.dumps(stated), min(run["agents"], TRIED))
 
 
-def states_law(sampler: Algorithm, agents: int = 5) -> bool:
-    """Return whether a sampler's step is affine, tried on a network of at most five agents.
+@cache  # planning asks for every run of a figure
+def _is_affine(kind: type[Algorithm], options: str, agents: int) -> bool:
+    """Return whether the step of a sampler with these options, in JSON, is affine."""
+    return states_law(build(kind, json.loads(options)), agents)
+
+
+def states_law(sampler: Algorithm, agents: int = TRIED) -> bool:
+    """Return whether a sampler's step is affine, tried on a network of at most ``TRIED`` agents.
 
     True where none of the networks tried suits the sampler, or its step fails.
     """
-    size = min(agents, 5)
+    size = min(agents, TRIED)
     problem = QuadraticProblem(np.ones((size, 1, 1)), np.zeros((size, 1)))
     if batches_of(sampler) is not None:  # their errors change no step's form
         sampler = structs.replace(sampler, batch_size=None)
@@ -341,8 +426,8 @@ def remedy(metric: str) -> str:
     """Return the advice by which a run gets a metric, for the end of an error."""
     if yielding := families(metric):
         return f"add {' or '.join(yielding)} to the metrics of the experiment"
-    modules = (kinds.find("metrics", kind) for kind in kinds.names("metrics"))
-    return nearest(metric, {*ALWAYS, *(name for module in modules for name in module.METRICS)})
+    every = (find_family(family) for family in kinds.names("metrics"))
+    return nearest(metric, {*ALWAYS, *(name for family in every for name in family.metrics)})
 
 
 def find_label(metric: str) -> tuple[str, str]:
@@ -370,30 +455,30 @@ def is_condition(metric: str) -> bool:
     return not side and any(fnmatchcase(metric, name) for name in names)
 
 
-def _loaded_families() -> tuple[Any, ...]:
-    """Return the modules of built-in metric families, and of plug-ins imported by now."""
+def _loaded_families() -> tuple[MetricFamily, ...]:
+    """Return the metric families that are built in, and those of plug-ins imported by now."""
     plug_ins = sorted({*kinds.names("metrics")} - {*kinds.built_in("metrics")})
-    loaded = [kinds.find("metrics", f) for f in plug_ins if kinds.is_loaded("metrics", f)]
+    loaded = [find_family(family) for family in plug_ins if kinds.is_loaded("metrics", family)]
     return (*_built_in_families(), *loaded)
 
 
 @cache
-def _built_in_families() -> tuple[Any, ...]:
-    """Return the modules of all metric families that are built in."""
-    return tuple(kinds.find("metrics", family, "") for family in kinds.built_in("metrics"))
+def _built_in_families() -> tuple[MetricFamily, ...]:
+    """Return all metric families that are built in."""
+    return tuple(map(find_family, kinds.built_in("metrics")))
 
 
 @cache
-def _labels(families: tuple[Any, ...]) -> dict[str, Label]:
+def _labels(families: tuple[MetricFamily, ...]) -> dict[str, Label]:
     """Return the labels of metrics by name, common labels and labels of families."""
-    labels = (declared(family, "LABELS") for family in families)
+    labels = (family.labels for family in families)
     return LABELS | {name: label for part in labels for name, label in part.items()}
 
 
 @cache
-def _conditions(families: tuple[Any, ...]) -> list[str]:
+def _conditions(families: tuple[MetricFamily, ...]) -> list[str]:
     """Return the names of conditions that families declare."""
-    return [name for family in families for name in declared(family, "CONDITIONS")]
+    return [name for family in families for name in family.conditions]
 
 
 def unmet_need(family: str, need: str) -> ConcordError:
@@ -407,9 +492,8 @@ def measure(families: Sequence[str], measurement: Measurement) -> list[Row]:
     rows: list[Row] = []
     marked = replace(measurement, trace=measurement.trace.mask_diverged())
     for family in each(families, "metrics"):
-        module = kinds.find("metrics", family, "metrics")
-        check_network(module, marked.network.conditions)
-        rows += module.rows(marked)
+        check_network(family, marked.network.conditions)
+        rows += find_family(family).rows(marked)
     numbers = ((row.value, row.lo, row.hi) for row in rows)
     columns = np.array([[np.nan if n is None else n for n in row] for row in numbers], dtype=float)
     ends = np.stack(widen(*columns.reshape(-1, 3).T), axis=1).tolist()

@@ -5,17 +5,18 @@ from collections.abc import Iterator
 from concord.laws.intervals import mean_interval
 from concord_studies.contracts import Label
 from concord_studies.intervals import spread_interval
-from concord_studies.metrics import Measurement, Row, series
-
-METRICS = ("accuracy_mean", "accuracy_sd")
-RECORDS = ("accuracy",)
-APART = True
-LABELS = {
-    "accuracy_sd": Label("standard deviation of the accuracy"),
-    "accuracy_mean": Label("accuracy"),
-}
+from concord_studies.metrics import Measurement, Row, series, yields
 
 
+@yields(
+    ("accuracy_mean", "accuracy_sd"),
+    records=("accuracy",),
+    apart=True,
+    labels={
+        "accuracy_sd": Label("standard deviation of the accuracy"),
+        "accuracy_mean": Label("accuracy"),
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield each agent's mean accuracy over chains, and its standard deviation over chains.
 

@@ -6,15 +6,16 @@ import numpy as np
 
 from concord.laws.intervals import mean_interval
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, series
-
-METRICS = ("activations", "activation_rate", "triggers", "trigger_rate")
-LABELS = {
-    "activation_rate": Label("share of iterations in which an agent moves"),
-    "trigger_rate": Label("messages per activation"),
-}
+from concord_studies.metrics import Measurement, Row, series, yields
 
 
+@yields(
+    ("activations", "activation_rate", "triggers", "trigger_rate"),
+    labels={
+        "activation_rate": Label("share of iterations in which an agent moves"),
+        "trigger_rate": Label("messages per activation"),
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield each agent's activations and triggers, and their rates, means over chains.
 

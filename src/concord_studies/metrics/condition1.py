@@ -5,18 +5,19 @@ from collections.abc import Iterator
 from concord.networks.spectrum import spectrum_of
 from concord.samplers.d_ula import DULA
 from concord.samplers.gossip_ula import GossipULA
-from concord_studies.metrics import Measurement, Row, unmet_need
+from concord_studies.metrics import Measurement, Row, unmet_need, yields
 from concord_studies.metrics._theorems import Condition, condition_metrics, condition_rows
 
-METRICS = condition_metrics(
-    *("condition1.delta_2 - delta_1 > 1/2", "condition1.delta_2 < 1"),
-    *("condition1.b sigma_max < 1", "condition1.beta_0 sigma_max < [12]"),
+
+@yields(
+    condition_metrics(
+        *("condition1.delta_2 - delta_1 > 1/2", "condition1.delta_2 < 1"),
+        *("condition1.b sigma_max < 1", "condition1.beta_0 sigma_max < [12]"),
+    ),
+    network="perfect",  # it speaks of networks on which nothing is lost
+    exact=("*",),
+    conditions=("condition1.*",),
 )
-EXACT = METRICS
-NETWORK = "perfect"  # it speaks of networks on which nothing is lost
-CONDITIONS = ("condition1.*",)
-
-
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the value of every condition, and whether it holds (1) or not (0)."""
     params = m.sampler

@@ -3,12 +3,10 @@
 from collections.abc import Iterator
 
 from concord.laws.intervals import mean_interval
-from concord_studies.metrics import Measurement, Row, series
-
-METRICS = ("consensus_error",)
-RECORDS = ("consensus_error",)
+from concord_studies.metrics import Measurement, Row, series, yields
 
 
+@yields("consensus_error", records=("consensus_error",))
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the consensus error at every recorded iteration, a mean over chains with interval."""
     interval = mean_interval(m.trace["consensus_error"])

@@ -22,13 +22,10 @@ import numpy as np
 
 from concord.libraries import special
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, series
-
-METRICS = ("epsilon",)
-NETWORK = "privacy"
-LABELS = {"epsilon": Label("epsilon of what agents have sent")}
+from concord_studies.metrics import Measurement, Row, series, yields
 
 
+@yields("epsilon", network="privacy", labels={"epsilon": Label("epsilon of what agents have sent")})
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the epsilon of each agent for the stated delta, and the largest of the network.
 

@@ -5,18 +5,21 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, series, unmet_need
+from concord_studies.metrics import Measurement, Row, series, unmet_need, yields
 from concord_studies.metrics.stationary import NAMES, compare_gaussians
 
 SHOWN = ("trace", "bias")
-METRICS = tuple(f"exact_{name}" for name in SHOWN)
-EXACT = AVERAGED = METRICS
-LABELS = {
-    "exact_trace": Label("trace of the exact covariance over the posterior's"),
-    "exact_bias": Label("bias of the exact law, in posterior standard deviations"),
-}
 
 
+@yields(
+    tuple(f"exact_{name}" for name in SHOWN),
+    exact=("*",),
+    averaged=("*",),
+    labels={
+        "exact_trace": Label("trace of the exact covariance over the posterior's"),
+        "exact_bias": Label("bias of the exact law, in posterior standard deviations"),
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield an exact law's trace over the posterior's and its bias, per agent and average.
 

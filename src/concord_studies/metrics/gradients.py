@@ -3,13 +3,11 @@
 from collections.abc import Iterator
 
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row
+from concord_studies.metrics import Measurement, Row, yields
 from concord_studies.metrics._prices import price_rows
 
-METRICS = ("gradients",)
-LABELS = {"gradients": Label(axis="gradients taken by the whole network")}
 
-
+@yields("gradients", labels={"gradients": Label(axis="gradients taken by the whole network")})
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the number of gradients that each agent, and the network, has evaluated so far.
 

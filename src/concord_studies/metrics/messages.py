@@ -3,20 +3,23 @@
 from collections.abc import Iterator
 
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row
+from concord_studies.metrics import Measurement, Row, yields
 from concord_studies.metrics._prices import price_rows, vector_bytes
 
-METRICS = ("unicasts", "unicast_bytes", "broadcasts", "broadcast_bytes")
-LABELS = {
-    "unicasts": Label(axis="vectors sent by the whole network (one per neighbor)"),
-    "unicast_bytes": Label(axis="bytes sent by the whole network (a copy per neighbor)", unit="B"),
-    "broadcasts": Label(axis="vectors sent by the whole network (one for all neighbors)"),
-    "broadcast_bytes": Label(
-        axis="bytes sent by the whole network (one for all neighbors)", unit="B"
-    ),
-}
 
-
+@yields(
+    ("unicasts", "unicast_bytes", "broadcasts", "broadcast_bytes"),
+    labels={
+        "unicasts": Label(axis="vectors sent by the whole network (one per neighbor)"),
+        "unicast_bytes": Label(
+            axis="bytes sent by the whole network (a copy per neighbor)", unit="B"
+        ),
+        "broadcasts": Label(axis="vectors sent by the whole network (one for all neighbors)"),
+        "broadcast_bytes": Label(
+            axis="bytes sent by the whole network (one for all neighbors)", unit="B"
+        ),
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the messages and bytes that each agent, and the network, has sent so far.
 

@@ -8,22 +8,20 @@ from concord.laws.gaussian import Gaussian
 from concord.laws.quadrature import Grid, from_log_density
 from concord.problem import Problem
 from concord.reference import WithReference
-from concord_studies.metrics import Measurement, Row
+from concord_studies.metrics import Measurement, Row, yields
 from concord_studies.metrics._references import check_grid, require_grid
-
-METRICS = ("density", "cell_[01]")
-RECORDS = ("draws",)
 
 CELLS = 44
 POSTERIOR = "posterior"  # an agent of its own
 
 
-def check_problem(problem: Problem) -> None:
+def _check_dim(problem: Problem) -> None:
     """Refuse a problem that has neither a normal posterior of two parameters nor one on a grid."""
     if problem.dim != 2 or problem.posterior is None:
         check_grid("posterior_density", problem)
 
 
+@yields(("density", "cell_[01]"), records=("draws",), check_problem=_check_dim)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the density of draws in the cells of a grid, per agent, and the posterior's own.
 

@@ -3,16 +3,14 @@
 from collections.abc import Iterator
 
 from concord.errors import ConcordError
-from concord_studies.metrics import Measurement, Row, series
+from concord_studies.metrics import Measurement, Row, series, yields
 from concord_studies.transport import thin
-
-METRICS = ("draw_[01]",)
-RECORDS = ("draws",)
 
 CHAIN = 0
 DRAWS = 1500
 
 
+@yields("draw_[01]", records=("draws",))
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield draw_0 and draw_1, the two parameters of up to 1500 draws of each agent in chain 0.
 

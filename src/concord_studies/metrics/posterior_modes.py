@@ -7,29 +7,30 @@ import numpy as np
 
 from concord.laws.intervals import mean_interval
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, series
+from concord_studies.metrics import Measurement, Row, series, yields
 from concord_studies.metrics._references import check_grid, require_grid
 
-METRICS = (
-    *("modes_share", "modes_share_exact", "modes_visited", "modes_crossings"),
-    *("mode_negative_[01]", "mode_positive_[01]"),
-)
-RECORDS = ("draws",)
-LABELS = {
-    "modes_share": Label(
-        "part of the draws in the second mode", "share in the mode with theta_2 < 0"
+
+@yields(
+    (
+        *("modes_share", "modes_share_exact", "modes_visited", "modes_crossings"),
+        *("mode_negative_[01]", "mode_positive_[01]"),
     ),
-    "modes_share_exact": Label(head="its probability"),
-    "modes_visited": Label(head="chains that visit both"),
-    "modes_crossings": Label(head="crossings per chain"),
-    "mode_negative_0": Label(head="theta_1 of the mode with theta_2 < 0"),
-    "mode_negative_1": Label(head="its theta_2"),
-    "mode_positive_0": Label(head="theta_1 of the other mode"),
-    "mode_positive_1": Label(head="its theta_2 (other)"),
-}
-check_problem = partial(check_grid, "posterior_modes")
-
-
+    records=("draws",),
+    check_problem=partial(check_grid, "posterior_modes"),
+    labels={
+        "modes_share": Label(
+            "part of the draws in the second mode", "share in the mode with theta_2 < 0"
+        ),
+        "modes_share_exact": Label(head="its probability"),
+        "modes_visited": Label(head="chains that visit both"),
+        "modes_crossings": Label(head="crossings per chain"),
+        "mode_negative_0": Label(head="theta_1 of the mode with theta_2 < 0"),
+        "mode_negative_1": Label(head="its theta_2"),
+        "mode_positive_0": Label(head="theta_1 of the other mode"),
+        "mode_positive_1": Label(head="its theta_2 (other)"),
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the share of draws in each mode, and the visits, by the sign of parameter two.
 

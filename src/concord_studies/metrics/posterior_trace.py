@@ -6,14 +6,15 @@ import numpy as np
 
 from concord.laws.intervals import mean_interval
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, series
+from concord_studies.metrics import Measurement, Row, series, yields
 from concord_studies.metrics._references import require_posterior
 
-METRICS = ("posterior_trace",)
-RECORDS = ("draws",)
-LABELS = {"posterior_trace": Label("trace of the draws' covariance over the posterior's")}
 
-
+@yields(
+    "posterior_trace",
+    records=("draws",),
+    labels={"posterior_trace": Label("trace of the draws' covariance over the posterior's")},
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield posterior_trace per agent: the trace of its draws' covariance over the posterior's.
 

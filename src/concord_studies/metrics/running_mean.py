@@ -17,17 +17,20 @@ import numpy as np
 
 from concord.laws.intervals import mean_interval
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, series
+from concord_studies.metrics import Measurement, Row, series, yields
 from concord_studies.metrics._references import require_posterior
 
-METRICS = ("running_mean_error", "running_trace_error")
-RECORDS = ("draws",)
-LABELS = {
-    "running_mean_error": Label("squared error of the running mean, over the posterior's variance"),
-    "running_trace_error": Label("squared relative error of the running variance"),
-}
 
-
+@yields(
+    ("running_mean_error", "running_trace_error"),
+    records=("draws",),
+    labels={
+        "running_mean_error": Label(
+            "squared error of the running mean, over the posterior's variance"
+        ),
+        "running_trace_error": Label("squared relative error of the running variance"),
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield errors of each agent's time average at iterations beyond burn-in, with intervals."""
     mean, cov = require_posterior(m.problem, "running_mean").moments()

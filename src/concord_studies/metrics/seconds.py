@@ -6,17 +6,18 @@ import numpy as np
 
 from concord.sampling.trace import TIMES
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row
+from concord_studies.metrics import Measurement, Row, yields
 from concord_studies.metrics._prices import price_rows
 
-METRICS = ("seconds", "waiting")
-NETWORK = "clocked"
-LABELS = {
-    "waiting": Label("share of the time that agents wait"),
-    "seconds": Label("simulated time, in seconds", axis="simulated time", unit="s"),
-}
 
-
+@yields(
+    ("seconds", "waiting"),
+    network="clocked",
+    labels={
+        "waiting": Label("share of the time that agents wait"),
+        "seconds": Label("simulated time, in seconds", axis="simulated time", unit="s"),
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the seconds on the simulated clock and the share of waiting, per agent and network.
 

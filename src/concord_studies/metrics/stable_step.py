@@ -7,19 +7,20 @@ from concord.laws.read_off import NoLaw
 from concord.sampling.schedules import Schedule
 from concord.stability import constant_steps, largest_stable_step
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, final_rows, unmet_need
-
-METRICS = ("stable.step_size", "stable.fusion", "used.step_size", "used.fusion")
-EXACT = METRICS
-NETWORK = "delivers"  # it speaks of networks on which nothing is lost
-LABELS = {
-    "used.step_size": Label(head="step used"),
-    "used.fusion": Label(head="fusion used"),
-    "stable.step_size": Label(head="largest stable step"),
-    "stable.fusion": Label(head="largest stable fusion"),
-}
+from concord_studies.metrics import Measurement, Row, final_rows, unmet_need, yields
 
 
+@yields(
+    ("stable.step_size", "stable.fusion", "used.step_size", "used.fusion"),
+    network="delivers",  # it speaks of networks on which nothing is lost
+    exact=("*",),
+    labels={
+        "used.step_size": Label(head="step used"),
+        "used.fusion": Label(head="fusion used"),
+        "stable.step_size": Label(head="largest stable step"),
+        "stable.fusion": Label(head="largest stable fusion"),
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the value of each of the sampler's steps, and its largest stable value.
 

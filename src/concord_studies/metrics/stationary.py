@@ -17,27 +17,30 @@ from concord.laws.wasserstein import w2
 from concord.minibatches import batches_of
 from concord.networks.network import Network
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, final_rows, series, unmet_need
+from concord_studies.metrics import Measurement, Row, final_rows, series, unmet_need, yields
 
 NAMES = ("w2", "trace", "narrowest", "widest", "bias")
 METRICS = (*(f"stationary_{name}" for name in NAMES), "spectral_radius")
-EXACT = METRICS
-AVERAGED = ("stationary_*",)
-NETWORK = "delivers"  # it speaks of networks on which nothing is lost
-LABELS = {
-    "stationary_trace": Label(
-        "trace of the stationary covariance over the posterior's", "variance ratio"
-    ),
-    "stationary_w2": Label("stationary W2", "W2"),
-    "stationary_bias": Label(
-        "stationary bias, in posterior standard deviations", "bias, posterior sd"
-    ),
-    "stationary_narrowest": Label(head="narrowest direction"),
-    "stationary_widest": Label(head="widest direction"),
-    "spectral_radius": Label(head="spectral radius"),
-}
 
 
+@yields(
+    METRICS,
+    network="delivers",  # it speaks of networks on which nothing is lost
+    exact=("*",),
+    averaged=("stationary_*",),
+    labels={
+        "stationary_trace": Label(
+            "trace of the stationary covariance over the posterior's", "variance ratio"
+        ),
+        "stationary_w2": Label("stationary W2", "W2"),
+        "stationary_bias": Label(
+            "stationary bias, in posterior standard deviations", "bias, posterior sd"
+        ),
+        "stationary_narrowest": Label(head="narrowest direction"),
+        "stationary_widest": Label(head="widest direction"),
+        "spectral_radius": Label(head="spectral radius"),
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield how the stationary law differs from the posterior, per agent and average.
 

@@ -16,28 +16,23 @@ from concord.laws.quadrature import from_log_density
 from concord.minibatches import batches_of
 from concord.problem import WithMiniBatches
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, final_rows, unmet_need
+from concord_studies.metrics import Measurement, Row, final_rows, unmet_need, yields
 from concord_studies.metrics._references import check_grid, require_grid
 from concord_studies.transport import marginal_w1
 
-METRICS = (
-    "law_half_w1",
-    "law_half_w1_[01]",
-    "law_tempered_w1",
-    "law_tempered_w1_[01]",
-    "law_power",
-)
-LABELS = {
-    "law_half_w1": Label(head="W1 of the posterior to the power 1/2"),
-    "law_tempered_w1": Label(head="W1 of the tempered posterior"),
-    "law_power": Label("power of the likelihood that is sampled", "power"),
-}
-
 POWER = 0.5
 QUANTILES = 4000
-check_problem = partial(check_grid, "tempered_distance")
 
 
+@yields(
+    ("law_half_w1", "law_half_w1_[01]", "law_tempered_w1", "law_tempered_w1_[01]", "law_power"),
+    check_problem=partial(check_grid, "tempered_distance"),
+    labels={
+        "law_half_w1": Label(head="W1 of the posterior to the power 1/2"),
+        "law_tempered_w1": Label(head="W1 of the tempered posterior"),
+        "law_power": Label("power of the likelihood that is sampled", "power"),
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the W1 distance of a power of the posterior from the posterior, both by quadrature.
 

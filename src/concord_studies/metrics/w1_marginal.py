@@ -13,29 +13,31 @@ from concord.laws.intervals import REPLICATES, mean_interval
 from concord.laws.quadrature import Grid
 from concord_studies.contracts import Label
 from concord_studies.intervals import excess_interval, mean_over_chains
-from concord_studies.metrics import Measurement, Row, series
+from concord_studies.metrics import Measurement, Row, series, yields
 from concord_studies.metrics._references import check_grid, require_grid
 from concord_studies.transport import marginal_w1
 
-METRICS = (
-    *("w1_marginal", "w1_marginal_[01]", "w1_marginal_floor", "w1_marginal_window"),
-    *("w1_marginal_min", "w1_marginal_max", "w1_marginal_spread", "w1_marginal_pooled"),
-)
-RECORDS = ("draws",)
-LABELS = {
-    "w1_marginal_spread": Label(
-        "difference of the agents' marginal W1 distances, over their mean", "agents' spread of W1"
-    ),
-    "w1_marginal": Label("W1 distance of the marginals"),
-    "w1_marginal_pooled": Label(head="W1 of the marginals, all chains"),
-    "w1_marginal_floor": Label(head="floor of W1 of the marginals"),
-}
-
 WINDOWS = 24
 FLOORS = 50
-check_problem = partial(check_grid, "w1_marginal")
 
 
+@yields(
+    (
+        *("w1_marginal", "w1_marginal_[01]", "w1_marginal_floor", "w1_marginal_window"),
+        *("w1_marginal_min", "w1_marginal_max", "w1_marginal_spread", "w1_marginal_pooled"),
+    ),
+    records=("draws",),
+    check_problem=partial(check_grid, "w1_marginal"),
+    labels={
+        "w1_marginal_spread": Label(
+            "difference of the agents' marginal W1 distances, over their mean",
+            "agents' spread of W1",
+        ),
+        "w1_marginal": Label("W1 distance of the marginals"),
+        "w1_marginal_pooled": Label(head="W1 of the marginals, all chains"),
+        "w1_marginal_floor": Label(head="floor of W1 of the marginals"),
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield W1 of marginals at the last iteration per agent, and of the network over time.
 

@@ -9,19 +9,20 @@ from concord.laws.gaussian import Gaussian, matrix_root
 from concord.laws.intervals import LEVEL, REPLICATES
 from concord.laws.wasserstein import FLOORS, bootstrap_w2, fit, w2
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, final_rows, series
+from concord_studies.metrics import Measurement, Row, final_rows, series, yields
 from concord_studies.metrics._references import require_gaussian
 
-METRICS = ("w2", "w2_exact", "w2_floor", "w2_point")
-OF_LAW = ("w2_exact",)
-EXACT = ("w2_exact", "w2_point")
-AVERAGED = ("w2", "w2_exact")
-LABELS = {
-    "w2_exact": Label("exact W2"),
-    "w2": Label(head="W2 [95 % interval]"),
-}
 
-
+@yields(
+    ("w2", "w2_exact", "w2_floor", "w2_point"),
+    exact=("w2_exact", "w2_point"),
+    of_law=("w2_exact",),
+    averaged=("w2", "w2_exact"),
+    labels={
+        "w2_exact": Label("exact W2"),
+        "w2": Label(head="W2 [95 % interval]"),
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield W2 between the draws and the posterior, for recorded agents and the average.
 

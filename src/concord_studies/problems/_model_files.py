@@ -1,23 +1,25 @@
 """PyMC and NumPyro models of a study: a Python file and a table of data in its folder."""
 
 import inspect
+import os
+import platform
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Literal
 
 from concord import kinds
-from concord.contracts import DataSets, Stream
+from concord.contracts import DataSets, ProblemDeclaration, Stream
 from concord.errors import ConcordError
 from concord.failures import explain
-from concord.models.model import Model, of_studies
+from concord.models.model import Model, install_hint, require_library
 from concord.options import Options
 from concord.problems.arrays import partition_arguments
 from concord.sampling.partition import Partition
 from concord_studies.datasets import readers
 
 FILES = ("file", "data", "reference")
-JOB = {"environment": "models", "mem_mb": 2000, "runtime": 15}
 
 
 class Params(Options):
@@ -39,6 +41,16 @@ class Params(Options):
         "CSV file in the study's folder with draws of the posterior: a column for each parameter, "
         "theta[1], theta[2], ... for one of several entries",
     ] = None
+
+
+def declare(library: str) -> ProblemDeclaration:
+    """Return the declaration of problems that are models of a library, PyMC or NumPyro."""
+    return ProblemDeclaration(
+        name=f"{library} model",
+        unavailable=partial(install_hint, library),
+        job={"environment": "models", "mem_mb": 2000, "runtime": 15},
+        files=FILES,
+    )
 
 
 def check(params: Params, agents: int) -> None:
@@ -65,6 +77,23 @@ def _execute(path: Path) -> ModuleType:
         raise ConcordError(explain(error, str(path))) from error
 
 
+def configure_jax(library: str, resources: Path) -> None:
+    """Configure JAX for jobs: double precision, one thread, a persistent compilation cache.
+
+    Compiled code suits this machine's processor, and is cached beside the data. With two threads or
+    more JAX waits for ever where it factorizes several matrices at once, as in a proximal step of a
+    Gaussian process.
+    """
+    require_library(library)
+    os.environ.setdefault("NPROC", "1")
+    import jax
+
+    cache = resources / "compiled" / platform.node()
+    jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_compilation_cache_dir", str(cache))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+
+
 def build_model(
     library: str,
     params: Params,
@@ -78,7 +107,7 @@ def build_model(
     library: PyMC or NumPyro. params: ``Params``. partition, stream: how the table's rows are split
     over the agents. data_sets: their folder is that in which compiled code is cached.
     """
-    of_studies(library, data_sets.folder)
+    configure_jax(library, data_sets.folder)
     path = require_file(Path(params.file), "file")
     function = getattr(_execute(path), params.function, None)
     if not callable(function):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from concord.contracts import DataSets, Stream
+from concord.contracts import DataSets, ProblemDeclaration, Stream
 from concord.errors import ConcordError
 from concord.laws.reference_laws import Draws
 from concord.options import Options
@@ -23,10 +23,9 @@ from concord.problems.kinds.logistic_regression import LogisticRegression
 from concord.sampling.partition import AgentData, Partition
 from concord_studies.datasets.registry import verify
 
-NAME = "Breast Cancer"
-
 MODEL = logistic_regression.Params(dataset="breast_cancer")
 DRAWS = "breast_cancer_posterior/draws.npy"
+DECLARES = ProblemDeclaration(name="Breast Cancer", needs=lambda params: (DRAWS.partition("/")[0],))
 
 
 class Params(Options):
@@ -36,11 +35,6 @@ class Params(Options):
 def check(params: Params, agents: int) -> None:
     """Raise a ConcordError if there are more agents than points."""
     logistic_regression.check(MODEL, agents)
-
-
-def needs(params: Params) -> tuple[str, ...]:
-    """Return the name of the data set with the reference draws, as a tuple."""
-    return (DRAWS.partition("/")[0],)
 
 
 def build(

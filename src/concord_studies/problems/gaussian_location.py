@@ -16,14 +16,12 @@ from typing import Annotated
 
 import numpy as np
 
-from concord.contracts import DataSets, Stream
+from concord.contracts import DataSets, ProblemDeclaration, Stream
 from concord.errors import ConcordError
 from concord.options import Count, NonNegative, Options, Positive, Some
 from concord.problems.points import Table, check_agents, read_points, required_tables
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampling.partition import AgentData, Partition
-
-NAME = "Gaussian location"
 
 Covariance = Positive | Some[Some[float]]
 
@@ -58,7 +56,7 @@ def check(params: Params, agents: int) -> None:
                 )
 
 
-needs = required_tables
+DECLARES = ProblemDeclaration(name="Gaussian location", needs=required_tables)
 
 
 def build(

@@ -12,11 +12,9 @@ Needs: NumPyro (the extra ``numpyro``).
 
 from functools import partial
 
-from concord.models.model import install_hint
-from concord_studies.problems._model_files import FILES, JOB, Params, build_model, check
+from concord_studies.problems._model_files import Params, build_model, check, declare
 
-NAME = "NumPyro model"
-__all__ = ["FILES", "JOB", "NAME", "Params", "build", "check", "unavailable"]
+__all__ = ["DECLARES", "Params", "build", "check"]
 
-unavailable = partial(install_hint, "NumPyro")
+DECLARES = declare("NumPyro")
 build = partial(build_model, "NumPyro")

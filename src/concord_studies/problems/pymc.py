@@ -12,11 +12,9 @@ Needs: PyMC (the extra ``pymc``).
 
 from functools import partial
 
-from concord.models.model import install_hint
-from concord_studies.problems._model_files import FILES, JOB, Params, build_model, check
+from concord_studies.problems._model_files import Params, build_model, check, declare
 
-NAME = "PyMC model"
-__all__ = ["FILES", "JOB", "NAME", "Params", "build", "check", "unavailable"]
+__all__ = ["DECLARES", "Params", "build", "check"]
 
-unavailable = partial(install_hint, "PyMC")
+DECLARES = declare("PyMC")
 build = partial(build_model, "PyMC")

@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import field
 
 from concord import kinds, options
-from concord.contracts import DataSets, Stream
+from concord.contracts import DataSets, ProblemDeclaration, Stream
 from concord.errors import ConcordError, nearest
 from concord.options import Options
 from concord.problem import Problem
@@ -23,7 +23,7 @@ from concord.sampling.partition import Partition
 from concord_studies.datasets import readers
 from concord_studies.problems._model_files import require_file
 
-FILES = ("data",)
+DECLARES = ProblemDeclaration(files=("data",))
 
 
 class Params(Options):

@@ -1,13 +1,15 @@
 """The keys of a run, typed, as an experiment and a runs.yaml state them."""
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from msgspec import Meta, field
 
+from concord.arguments import ChosenSampler
+from concord.errors import ConcordError, short
 from concord.networks.conditions import Conditions
 from concord.networks.topology import ChosenTopology
-from concord.options import Count, Label, Options, Positive
+from concord.options import Chosen, Count, Label, Options, Positive
 from concord.record import Record
 from concord.sampling.initial import Law
 from concord.sampling.partition import PartitionChoice
@@ -15,6 +17,34 @@ from concord_studies.contracts import PRICES
 from concord_studies.datasets.tables import Recorded
 
 STUDY = re.compile(r"[A-Za-z0-9]{1,60}")  # a study's key: names its folder, a word to type
+
+
+Agents = Annotated[int, Meta(ge=1, le=10**6)]
+
+
+class ChosenProblem(Chosen):
+    """A kind of problem with its options, and the name by which runs share its data and starts."""
+
+    room = "problems"
+    __slots__ = ("name",)
+    name: str
+
+    @classmethod
+    def parse(cls, value: Any, where: str) -> Self:
+        """Return the problem of a mapping with a kind, options and perhaps a name."""
+        if isinstance(value, cls):
+            return value
+        name = value.get("name", "") if isinstance(value, dict) else ""
+        if not isinstance(name, str):
+            raise ConcordError(f"{where}.name: {short(name)} is not a text")
+        options = {key: of for key, of in value.items() if key != "name"} if name else value
+        choice = super().parse(options, where)
+        choice.name = name
+        return choice
+
+    def plain(self) -> dict[str, Any]:
+        """Return the mapping that ``parse`` reads, every option written out."""
+        return {"name": self.name, **super().plain()}
 
 
 class Arena(Options):
@@ -67,15 +97,15 @@ class Arena(Options):
 
 
 class Keys(Options):
-    """The keys of a run; the options of a problem and a sampler belong to their kinds.
+    """The keys of a run, each with the options of its kind.
 
     The largest numbers are far beyond what can be run, but not beyond what checks can take.
     """
 
-    problem: Annotated[dict[str, Any] | str, "name of an entry of problems, or a problem's mapping"]
-    agents: Annotated[int, Meta(ge=1, le=10**6), "number N of agents"]
+    problem: Annotated[ChosenProblem, "name of an entry of problems, or a problem's mapping"]
+    agents: Annotated[Agents, "number N of agents"]
     topology: Annotated[ChosenTopology, "kind of graph, or a mapping with its kind and options"]
-    sampler: Annotated[dict[str, Any], "the sampler's kind and options"]
+    sampler: Annotated[ChosenSampler, "the sampler's kind and options"]
     chains: Annotated[int, Meta(ge=1, le=10**6), "independent trials of the whole network"]
     iterations: Annotated[int, Meta(ge=1, le=10**9), "steps of every chain"]
     reading: Annotated[Label, "which text the run follows"] = "published"

@@ -6,115 +6,69 @@ A study makes it once from a cell, ``runs.yaml`` holds it as a document, and job
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import field
+from msgspec.structs import astuple, replace
 
 from concord import kinds, streams
 from concord.arguments import ChosenSampler
 from concord.chains import Labels
-from concord.contracts import ProblemKind
-from concord.errors import ConcordError
-from concord.networks.conditions import Conditions
+from concord.contracts import ProblemDeclaration, ProblemKind, declaration_of_problem
+from concord.errors import ConcordError, prefix_errors
 from concord.networks.network import Network
-from concord.networks.topology import ChosenTopology
 from concord.options import Chosen, build, plain
 from concord.problem import Problem
-from concord.record import Record, check_record
-from concord.sampling.initial import Law
-from concord.sampling.partition import Partition, PartitionChoice
+from concord.record import check_record
+from concord.sampling.partition import Partition
 from concord.sampling.schedules import Schedule
-from concord_studies.contracts import declared
 from concord_studies.datasets import registry
 from concord_studies.datasets.folder import DataFolder
-from concord_studies.datasets.tables import Recorded
 from concord_studies.digests import digest
 from concord_studies.provenance import sha256
-from concord_studies.runs.keys import Arena, Keys
+from concord_studies.runs.keys import Keys
+
+# What a document states of a run before its keys.
+IDENTITY = "paper", "experiment", "run", "labels", "scale", "seed"
 
 
-class ChosenProblem(Chosen):
-    """A kind of problem with its options, as a study or a caller states it."""
+class Run(Keys, kw_only=True, dict=True, eq=False):
+    """A run of an experiment, with every parameter stated: its keys, and what identifies it.
 
-    room = "problems"
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """A run of an experiment, with every parameter stated.
-
-    problem_name: runs of a paper that name the same problem share its data and their starts.
-    arena: what makes the run a cell of the arena, which is scored and not sampled.
     where: file and key that messages name.
     """
 
     paper: str
     experiment: str
-    name: str
-    labels: Mapping[str, str]
-    reading: str
+    name: str = field(name="run")
+    labels: dict[str, str]
     scale: str
     seed: int
-    agents: int
-    topology: ChosenTopology
-    problem_name: str
-    problem: ChosenProblem
-    partition: PartitionChoice
-    sampler: ChosenSampler
-    initial: Law
-    chains: int
-    iterations: int
-    record: Record
-    metrics: tuple[str, ...]
-    network: Conditions | None
-    arena: Arena | None
-    recorded: Recorded | None
     assumptions: tuple[str, ...]
     where: str
 
     @classmethod
-    def from_document(cls, stated: Mapping[str, Any], where: str, keys: Keys | None = None) -> Run:
-        """Return the run that a document states: ``Keys``, and what identifies the run.
+    def from_document(cls, stated: Mapping[str, Any], where: str) -> Run:
+        """Return the run that a document states; a ConcordError names ``where`` and the key."""
+        run: Run = build(cls, {**stated, "where": where}, where)
+        return run
 
-        ``keys`` are its keys where they have been read before. A ConcordError that names ``where``
-        and the key.
-        """
-        keys = keys or build(Keys, {key: stated[key] for key in _KEYS if key in stated}, where)
-        problem, place = stated["problem"], f"{where}.problem"
-        unnamed = {key: value for key, value in problem.items() if key != "name"}
-        return cls(
-            paper=stated["paper"],
-            experiment=stated["experiment"],
-            name=stated["run"],
-            labels=stated["labels"],
-            scale=stated["scale"],
-            seed=stated["seed"],
-            problem_name=problem["name"],
-            problem=ChosenProblem.parse(unnamed, place),
-            sampler=ChosenSampler.parse(stated["sampler"], f"{where}.sampler"),
-            **{name: getattr(keys, name) for name in _KEYS if name not in ("problem", "sampler")},
-            assumptions=tuple(stated["assumptions"]),
-            where=where,
-        )
+    def vary(self, **changes: Any) -> Run:
+        """Return a copy with other values, by name, which are not checked."""
+        copy = replace(self, **changes)
+        vars(copy).clear()  # what was computed of the run itself
+        return copy
 
     @cached_property
     def document(self) -> dict[str, Any]:
         """Return all that states the run, with every option written out: its identity."""
-        stated = {name: plain(getattr(self, name)) for name in _KEYS}
-        stated["problem"] = {"name": self.problem_name, **stated["problem"]}
-        return {
-            "paper": self.paper,
-            "experiment": self.experiment,
-            "run": self.name,
-            "labels": dict(self.labels),
-            "scale": self.scale,
-            "seed": self.seed,
-            **{name: value for name, value in stated.items() if value is not None},
-            "assumptions": list(self.assumptions),
-        }
+        stated = plain(self)
+        own = {name: stated[name] for name in IDENTITY}
+        keys = {name: stated[name] for name in Keys.__struct_fields__ if stated[name] is not None}
+        return {**own, **keys, "assumptions": stated["assumptions"]}
 
     @cached_property
     def digest(self) -> str:
@@ -137,7 +91,7 @@ class Run:
     @property
     def stream_labels(self) -> Labels:
         """Return the labels of the run's random streams: paper, problem, experiment and run."""
-        return Labels(self.paper, self.problem_name, self.experiment, self.stream_name)
+        return Labels(self.paper, self.problem.name, self.experiment, self.stream_name)
 
     @cached_property
     def network_of_agents(self) -> Network:
@@ -151,13 +105,14 @@ class Run:
         A ConcordError that names ``where`` and the key below it.
         """
         network = self.network_of_agents
-        _call_with_place(
-            f"{self.where}.agents", self.problem.module.check, self.problem.params, self.agents
-        )
-        for name in (*self.data_sets, *self.optional_data_sets):
-            _call_with_place(self.where, registry.files_of, name)
+        with prefix_errors(f"{self.where}.agents"):
+            self.problem.module.check(self.problem.params, self.agents)
+        with prefix_errors(self.where):
+            for name in (*self.data_sets, *self.optional_data_sets):
+                registry.files_of(name)
         if self.arena is None:  # in the arena, a sampler that refuses the task is a result
-            _call_with_place(f"{self.where}.topology", self.sampler.params.check, None, network)
+            with prefix_errors(f"{self.where}.topology"):
+                self.sampler.params.check(None, network)
         elif self.arena.epsilon is not None and (
             self.network is None or self.network.privacy is None or len(self.arena.budget) > 1
         ):
@@ -174,7 +129,7 @@ class Run:
         ``resources`` holds the data files, ``<data set>/<file>``; ``name`` is that of another data
         set than the run's own.
         """
-        label = name or self.problem_name
+        label = name or self.problem.name
 
         def stream(what: str) -> np.random.Generator:
             """Return the generator of random numbers with this label for the data set."""
@@ -185,16 +140,19 @@ class Run:
         return kind.build(self.problem.params, self.agents, split, stream, DataFolder(resources))
 
     @property
+    def _declaration(self) -> ProblemDeclaration:
+        return declaration_of_problem(self.problem.module)
+
+    @property
     def data_sets(self) -> tuple[str, ...]:
         """Return the names of the data sets in config/datasets.yaml that the run needs."""
-        names: tuple[str, ...] = declared(self.problem.module, "needs")(self.problem.params)
+        names = self._declaration.needs(self.problem.params)
         return names if self.recorded is None else (*names, self.recorded.table)
 
     @property
     def optional_data_sets(self) -> tuple[str, ...]:
         """Return the names of the data sets that the problem takes where they are at hand."""
-        names: tuple[str, ...] = declared(self.problem.module, "takes")(self.problem.params)
-        return names
+        return self._declaration.takes(self.problem.params)
 
     @property
     def downloads(self) -> tuple[str, ...]:
@@ -221,45 +179,25 @@ class Run:
     @property
     def files(self) -> tuple[Path, ...]:
         """Return the paths of the study's files that the problem's options name."""
-        named = (
-            getattr(self.problem.params, key) for key in declared(self.problem.module, "FILES")
-        )
+        named = (getattr(self.problem.params, key) for key in self._declaration.files)
         return tuple(Path(name) for name in named if name is not None)
 
     @property
     def unavailable(self) -> str | None:
         """Return the remedy where the problem lacks a library. None where it can be computed."""
-        lacking: str | None = declared(self.problem.module, "unavailable")()
-        return lacking
+        return self._declaration.unavailable()
 
     @property
     def modules(self) -> tuple[Path, ...]:
         """Return the files of the run's kinds, which are chosen by name and not imported."""
-        components = [
-            ("samplers", self.sampler.kind),
-            ("problems", self.problem.kind),
-            ("topologies", self.topology.kind),
-            ("partitions", self.partition.kind),
-            ("initial", self.initial.kind),
-        ]
+        chosen: list[Chosen] = [self.sampler, self.problem, self.topology]
+        chosen += [self.partition, self.initial]
         if self.network is not None and self.network.compression is not None:
-            components.append(("compressions", self.network.compression.kind))
-        options = self.sampler.params
-        values = [getattr(options, name) for name in options.__struct_fields__]
-        schedules = {value.kind for value in values if isinstance(value, Schedule)}
-        components += [("schedules", kind) for kind in sorted(schedules)]
-        return tuple(kinds.location(room, kind) for room, kind in components)
-
-
-_KEYS = Keys.__struct_fields__
-
-
-def _call_with_place(where: str, function: Any, *arguments: Any) -> None:
-    """Call a function for its checks; put ``where`` in front of the sentence of a ConcordError."""
-    try:
-        function(*arguments)
-    except ConcordError as error:
-        raise ConcordError(f"{where}: {error}") from None
+            chosen.append(self.network.compression)
+        steps = {each for each in astuple(self.sampler.params) if isinstance(each, Schedule)}
+        parts = [(part.room, part.kind) for part in chosen]
+        parts += [("schedules", kind) for kind in sorted({step.kind for step in steps})]
+        return tuple(kinds.location(room, kind) for room, kind in parts)
 
 
 def recorded_iterations(document: Mapping[str, Any]) -> Sequence[int]:
@@ -275,7 +213,7 @@ def amplifies(document: Mapping[str, Any]) -> bool:
     The problem amplifies rounding errors (training LeNet), or the sampler with its options.
     """
     kind = document.get("problem", {}).get("kind")
-    if kind and declared(kinds.find("problems", kind, "problem"), "AMPLIFIES"):
+    if kind and declaration_of_problem(kinds.find("problems", kind, "problem")).amplifies:
         return True
     if not document.get("sampler"):
         return False

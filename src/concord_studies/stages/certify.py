@@ -41,7 +41,7 @@ from concord_studies.datasets.folder import DataFolder
 from concord_studies.datasets.registry import find, verify
 from concord_studies.home import REGISTRY
 from concord_studies.io import whole_file
-from concord_studies.runs.run import ChosenProblem
+from concord_studies.runs.keys import ChosenProblem
 
 log = logging.getLogger(__name__)
 

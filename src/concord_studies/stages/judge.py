@@ -15,6 +15,7 @@ from concord_studies.claims import robustness
 from concord_studies.claims.claim import RULES
 from concord_studies.claims.ledger import Row
 from concord_studies.claims.quantities import Missing
+from concord_studies.claims.verdicts import judge as judge_check
 from concord_studies.configuration.study import Study
 from concord_studies.digests import digest, digest_code
 from concord_studies.guard import Guard
@@ -113,7 +114,7 @@ def verdicts(
     robust = robustness.find_robustness(universes)
     rows: list[Row] = []
     for (name, label, reading), case in study.cases.items():
-        alone = case.judge(find)
+        alone = judge_check(case.check, case.reads, find)
         judgement = robustness.weigh_seeds(alone, contradicted.get((name, label, reading)))
         over = robust.get((name, reading))
         rows.append(

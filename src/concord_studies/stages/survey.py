@@ -11,7 +11,7 @@ from typing import Any
 
 from concord.progress import each
 from concord_studies import provenance, results
-from concord_studies.claims import robustness
+from concord_studies.claims import robustness, verdicts
 from concord_studies.claims.quantities import Missing
 from concord_studies.claims.robustness import BASE, Row
 from concord_studies.configuration.study import Study
@@ -111,11 +111,13 @@ def judge_universes(
         return measured
 
     for key, case in cases.items():
-        yield robustness.build_row(*key, BASE, case.judge(find_base))
+        judgement = verdicts.judge(case.check, case.reads, find_base)
+        yield robustness.build_row(*key, BASE, judgement)
     for name, changed in each(list(multiverse.runs.items()), "universes"):
         for key, case in cases.items():
             if any((run.experiment, run.name) in changed for run in case.runs):
-                yield robustness.build_row(*key, name, case.judge(partial(find, name)))
+                judgement = verdicts.judge(case.check, case.reads, partial(find, name))
+                yield robustness.build_row(*key, name, judgement)
 
 
 def rename_metrics(run: Measured, metrics: Mapping[str, str], agent: int | None) -> Measured:

@@ -1,4 +1,4 @@
-"""Moments with mini-batches where vectors may get lost: a reduction, and chains."""
+"""Moments with mini-batches, where vectors may get lost too: a reduction, and chains."""
 
 import numpy as np
 import pytest
@@ -43,24 +43,35 @@ def test_constant_errors_of_versions_are_in_their_laws_wherever_vectors_arrive()
     assert (np.trace(lossy, axis1=-2, axis2=-1) > 1.1 * np.trace(full, axis1=-2, axis2=-1)).all()
 
 
+HAPPENS = [
+    {"schedule": {"kind": "kept", "probability": 0.5}},
+    {"loss": ONE_WAY, "on_loss": "reuse_last"},
+    {"loss": ONE_WAY, "on_loss": "sender_keeps", "noise": 0.1},
+    {"awake": 0.6, "noise": 0.1},
+]
+OTHERS = [
+    ("d_ula", {"step_size": 0.005, "fusion": 0.2}),
+    ("de_sghmc", {"step_size": 0.1, "friction": 2.0, "batch_scale": "mean"}),
+    ("extra_sgld", {"batch_scale": "none"}),
+    ("local_sgld", {"common_noise": 0.4}),
+    ("push_sum_sgld", {}),
+]
+
+
 @pytest.mark.parametrize(
-    "happens",
+    ("sampler", "options", "happens"),
     [
-        {"schedule": {"kind": "kept", "probability": 0.5}},
-        {"loss": ONE_WAY, "on_loss": "reuse_last"},
-        {"loss": ONE_WAY, "on_loss": "sender_keeps", "noise": 0.1},
-        {"awake": 0.6, "noise": 0.1},
+        *((sampler, {}, each) for sampler in ("de_sgld", "diging_sgld") for each in HAPPENS),
+        *((sampler, options, {}) for sampler, options in OTHERS),
     ],
-    ids=lambda happens: "+".join(happens),
+    ids=lambda each: each if isinstance(each, str) else "+".join(each),
 )
-@pytest.mark.parametrize("sampler", ["de_sgld", "diging_sgld"])
-def test_chains_have_the_moments_over_losses_and_mini_batches(sampler, happens):
+def test_chains_have_the_moments_over_losses_and_mini_batches(sampler, options, happens):
     """Within five standard errors, those of variances from fourth moments."""
     chains, network = 4000, concord.network("ring", 4, **happens)
-    law = concord.law(sampler, PROBLEM, network, iterations=20, **RUN)
-    x = concord.sample(
-        sampler, PROBLEM, network, iterations=20, chains=chains, record={"at": [20]}, **RUN
-    )["x"][:, -1]
+    steps = {"iterations": 20, "record": {"at": [20]}, **RUN, **options}
+    law = concord.law(sampler, PROBLEM, network, **steps)
+    x = concord.sample(sampler, PROBLEM, network, chains=chains, **steps)["x"][:, -1]
     variance, off = np.diagonal(law.cov[-1], axis1=1, axis2=2), x - x.mean(axis=0)
     assert (abs(x.mean(axis=0) - law.mean[-1]) <= 5 * np.sqrt(variance / chains)).all()
     errors = (off**2).std(axis=0) / np.sqrt(chains)

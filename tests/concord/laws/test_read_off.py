@@ -1,6 +1,6 @@
 """Laws that are read off steps are those of the papers' matrices."""
 
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import matrices
@@ -8,18 +8,15 @@ import numpy as np
 import pytest
 
 import concord
-from concord import streams
 from concord.arguments import ChosenSampler
 from concord.laws import exact, paths
 from concord.laws.law import laws_of_updates
 from concord.laws.read_off import NoLaw, StepReader
 from concord.loop import run
 from concord.networks.network import Network
-from concord.problems.kinds import linear_regression
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampler import Positions, Sampler, langevin_noise
 from concord.samplers.de_sgld import DESGLD
-from concord.sampling import partition
 
 POWER = {"kind": "power", "a": 0.05, "b": 2.0, "exponent": 0.6}
 LOSS = {"kind": "bernoulli", "rate": 0.3, "direction": "one_way"}
@@ -57,36 +54,16 @@ CASES = [
     ("dg_lmc", {"step_size": POWER, "tolerance": 0.1, "local_steps": 2}, "server"),
     (
         "dg_lmc",
-        {
-            "step_size": 0.02,
-            "tolerance": 0.2,
-            "coupling": [[1.0, 0.5], [0.2, 2.0]],
-        },
+        {"step_size": 0.02, "tolerance": 0.2, "coupling": [[1.0, 0.5], [0.2, 2.0]]},
         "server",
     ),
     ("graph_gibbs", {"tolerance": 0.1}, "star"),
     ("graph_gibbs", {"tolerance": 0.1, "step_size": POWER}, "ring"),
     ("fsgld", {"step_size": POWER}, "server"),
-    (
-        "fsgld",
-        {
-            "step_size": 0.02,
-            "surrogates": "laplace",
-            "local_steps": 2,
-        },
-        "server",
-    ),
+    ("fsgld", {"step_size": 0.02, "surrogates": "laplace", "local_steps": 2}, "server"),
     ("gossip_ula", {"step_size": POWER, "fusion": 0.4}, "star"),
     ("gossip_ula", {"step_size": 0.02, "communication": "never", "drift": "whole"}, "ring"),
 ]
-
-
-def regression(agents: int, dim: int, share: Any = "split", points: int = 3) -> Any:
-    """Return a regression with about ``points`` per agent, not equally many."""
-    params = linear_regression.Params(points=points * agents + 1, dim=dim, prior_share=share)
-    split = partition.Partition.parse({"kind": "equal"}, "tests")
-    stream = lambda what: streams.generator(3, what, agents)  # noqa: E731
-    return linear_regression.build(params, agents, split, stream, Path("unused"))
 
 
 def drawn(agents: int, dim: int) -> QuadraticProblem:
@@ -178,9 +155,9 @@ def test_moments_are_averages_over_all_that_may_get_lost(
     chosen = ChosenSampler.parse({"kind": kind, **options}, "sampler").params
     problem = drawn(3, 1)
     network = concord.network("star", 3, loss=LOSS, on_loss=on_loss, awake=awake)
-    ways, steps, sleeps = 4, 2, 3 * (awake < 1)
-    bits = np.array(list(np.ndindex((2,) * (steps * (ways + sleeps)))))
-    each = np.tile([0.3] * ways + [1 - awake] * sleeps, steps)
+    arcs, steps, sleeps = 4, 2, 3 * (awake < 1)
+    bits = np.array(list(np.ndindex((2,) * (steps * (arcs + sleeps)))))
+    each = np.tile([0.3] * arcs + [1 - awake] * sleeps, steps)
     weight = np.where(bits, each, 1 - each).prod(axis=1)
     start_mean, start_sd = np.array([0.5, -1.0, 2.0]), 0.7
     total = 3 + 3 * (kind == "de_sghmc") + 3 * 2 * steps
@@ -258,29 +235,6 @@ def test_a_trigger_is_noticed_wherever_its_threshold_is(threshold: float) -> Non
         StepReader(Triggered(threshold=threshold), problem, network).read_step(0)
 
 
-class Alternating(Sampler):
-    """Agents average now and then."""
-
-    period: int
-
-    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
-        x = state.x
-        moved = x - 0.1 * problem.gradient(x) + langevin_noise(rng, 0.1, x)
-        return Positions(network.mix("metropolis", moved) if k % self.period == 0 else moved)
-
-
-@pytest.mark.parametrize("period", [2, 5, 49, 1013])
-def test_a_step_that_looks_at_the_iteration_is_read_again(period: int) -> None:
-    problem, network = drawn(5, 2), concord.network("ring", 5)
-    reader = StepReader(Alternating(period=period), problem, network)
-    alone, mixing = np.eye(10), np.kron(matrices.dense(network.matrix("metropolis")), np.eye(2))
-    gram = exact.block_diagonal(problem.gram)
-    for k in (0, 1, period - 1, period, period + 1, 3 * period):
-        expected = (alone if k % period else mixing) @ (np.eye(10) - 0.1 * gram)
-        same(reader.read_step(k).update.matrix, expected)
-    assert reader.read_step(1) is reader.read_step(period + 1)
-
-
 class Clocked(NamedTuple):
     """Positions, and a number that grows with the iterations."""
 
@@ -299,6 +253,15 @@ class Ageing(Sampler):
         eta = (0.1 / age)[:, None, None]
         noise = np.sqrt(2 * eta) * rng.standard_normal(x.shape)
         return Clocked(x - eta * problem.gradient(x) + noise, np.minimum(age + 1, 4))
+
+
+class ByType(Sampler):
+    """Its steps are smaller where they are given another number than a plain one."""
+
+    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+        eta = 0.1 if type(k) is int else 0.01
+        x = state.x
+        return Positions(x - eta * problem.gradient(x) + langevin_noise(rng, eta, x))
 
 
 def test_what_is_the_same_for_all_chains_is_followed() -> None:
@@ -341,16 +304,14 @@ def test_a_law_keeps_its_digits_under_a_large_offset() -> None:
     )
 
 
-def test_a_step_that_does_not_always_send_has_no_law_where_vectors_may_get_lost() -> None:
-    problem, lossy = drawn(5, 2), concord.network("ring", 5, loss=LOSS)
-    with pytest.raises(NoLaw, match="does not send in every iteration"):
-        StepReader(Alternating(period=2), problem, lossy).read_step(0)
+ROWS = np.random.default_rng(3).standard_normal((21, 2))
+REGRESSION = concord.problems.linear_regression(ROWS, ROWS @ [1.0, -1.0], agents=5)
 
 
 @pytest.mark.parametrize("scale", ["none", "mean"])
 @pytest.mark.parametrize("pool", ["all", "all_but_last"])
 def test_mini_batches_that_are_not_scaled_have_the_law_of_their_mean(scale: str, pool: str) -> None:
-    problem, network = regression(5, 2, points=4), concord.network("ring", 5)
+    problem, network = REGRESSION, concord.network("ring", 5)
     sampler = DESGLD(0.02, batch_size=2, batch_scale=scale, batch_pool=pool)  # type: ignore[arg-type]
     reader = StepReader(sampler, problem, network)
     gram, shift = problem.batch_mean(sampler)
@@ -360,6 +321,34 @@ def test_mini_batches_that_are_not_scaled_have_the_law_of_their_mean(scale: str,
 
 
 def test_mini_batches_in_epochs_have_no_law() -> None:
-    problem, network = regression(5, 2, points=4), concord.network("ring", 5)
+    problem, network = REGRESSION, concord.network("ring", 5)
     with pytest.raises(NoLaw, match="epochs"):
         StepReader(DESGLD(0.02, batch_size=2, batch_order="epochs"), problem, network)
+
+
+class Alternating(Sampler):
+    """Agents average in every seventh iteration."""
+
+    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+        x = state.x
+        moved = x - 0.1 * problem.gradient(x) + langevin_noise(rng, 0.1, x)
+        return Positions(network.mix("metropolis", moved) if k % 7 == 0 else moved)
+
+
+ANSWERS: list[Callable[[StepReader], Any]] = [
+    lambda reader: reader.start,
+    lambda reader: reader.cycle,
+    lambda reader: reader.read_step(4).choices.matrix,
+    lambda reader: reader.read_step(0).choices.noise,
+    lambda reader: reader.read_step(50).choices.offset,
+]
+
+
+@pytest.mark.parametrize("order", [(4, 3, 2, 1, 0), (2, 0, 4, 1, 3), (1, 4, 3, 0, 2)], ids=str)
+@pytest.mark.parametrize("sampler", [Ageing(), ByType(), Alternating()], ids=repr)
+def test_a_reader_answers_in_whatever_order_it_is_asked(sampler: Any, order: Any) -> None:
+    problem, network = drawn(5, 2), concord.network("ring", 5)
+    reader = StepReader(sampler, problem, network)
+    for number in order:
+        expected = ANSWERS[number](StepReader(sampler, problem, network))
+        np.testing.assert_equal(ANSWERS[number](reader), expected)

@@ -87,11 +87,7 @@ def test_where_nothing_happens_the_network_is_lossless():
             r"^x.schedule.graphs\[0\]\[1\]: \[0, 2\] is no edge of",
         ),
         (build_graph("no_edges", 3), {"loss": LOSS}, "no_edges of 3 has no edges; remove"),
-        (
-            build_graph("server", 5),
-            {"awake": 0.5},
-            "the way to a server is not modelled",
-        ),
+        (build_graph("server", 5), {"awake": 0.5}, "the way to a server is not modelled"),
     ],
     ids=lambda each: getattr(each, "name", str(each)),
 )

@@ -1,4 +1,4 @@
-"""What agents hear of each other, by loops over agents and ways; and what that is counted as."""
+"""What agents hear of each other, by loops over agents and arcs; and what that is counted as."""
 
 import itertools
 
@@ -45,7 +45,7 @@ def started(net, x, seed=1):
     return net.start(x, np.random.default_rng(seed), np.random.default_rng(seed + 1))
 
 
-def ways_of(graph):
+def arcs_of(graph):
     """Return the pairs (receiver, sender) in the order of masks."""
     return list(zip(graph.receivers.tolist(), graph.senders.tolist(), strict=True))
 
@@ -75,30 +75,30 @@ def test_mixing_is_the_loop_over_agents(graph, order):
 @pytest.mark.parametrize(("rate", "awake"), [(0.5, 0.8), (0.5, 1.0), (0.0, 0.8)])
 @pytest.mark.parametrize("graph", [RING, WHEEL], ids=lambda g: g.name)
 def test_mixing_is_the_loop_over_agents_with_what_arrived(graph, rate, awake, policy):
-    x, ways = normal(7, graph.agents, 2), ways_of(graph)
+    x, arcs = normal(7, graph.agents, 2), arcs_of(graph)
     net = started(network(graph, loss=loss(rate), awake=awake, on_loss=policy), x)
-    dense, last = graph.metropolis, {way: x[:, way[1]].copy() for way in ways}
+    dense, last = graph.metropolis, {arc: x[:, arc[1]].copy() for arc in arcs}
     seen = []
     for k in range(6):
         net.begin(k)
         arrived, expected = net.traffic.arrived, x.copy()
         for c, i in np.ndindex(7, graph.agents):
-            own = [way for way in ways if way[0] == i]
-            came = {way: arrived[ways.index(way), c] for way in own}
+            own = [arc for arc in arcs if arc[0] == i]
+            came = {arc: arrived[arcs.index(arc), c] for arc in own}
             seen += came.values()
-            for way in own:
-                if came[way] or policy != "reuse_last":
-                    last[way][c] = x[c, way[1]] if came[way] else x[c, i]
-            heard = sum(dense[way] * last[way][c] for way in own)
+            for arc in own:
+                if came[arc] or policy != "reuse_last":
+                    last[arc][c] = x[c, arc[1]] if came[arc] else x[c, i]
+            heard = sum(dense[arc] * last[arc][c] for arc in own)
             if policy == "sender_keeps":
-                heard = sum(dense[way] * x[c, way[1]] for way in own if came[way])
-                lost = [way for way in ways if way[1] == i and not arrived[ways.index(way), c]]
-                heard = heard + sum(dense[way] for way in lost) * x[c, i]
+                heard = sum(dense[arc] * x[c, arc[1]] for arc in own if came[arc])
+                lost = [arc for arc in arcs if arc[1] == i and not arrived[arcs.index(arc), c]]
+                heard = heard + sum(dense[arc] for arc in lost) * x[c, i]
             expected[c, i] = dense[i, i] * x[c, i] + heard + 1
         x = net.mix("metropolis", x, np.ones_like(x))
         np.testing.assert_allclose(x, expected, rtol=0, atol=EXACT)
         if policy == "skip":
-            assert all(len({arrived[w, c] for w, way in enumerate(ways) if way[0] == i}) == 1
+            assert all(len({arrived[w, c] for w, arc in enumerate(arcs) if arc[0] == i}) == 1
                        for c, i in np.ndindex(7, graph.agents))  # fmt: skip
     assert 0.05 < np.mean(seen) < 0.95
 
@@ -106,7 +106,7 @@ def test_mixing_is_the_loop_over_agents_with_what_arrived(graph, rate, awake, po
 @pytest.mark.parametrize("policy", LOST)
 @pytest.mark.parametrize("besides", [{"loss": loss(0.3), "awake": 0.8}, {}], ids=["lost", "late"])
 def test_mixing_is_the_loop_over_agents_with_what_was_under_way(besides, policy):
-    x, ways, late = normal(7, 5, 2), ways_of(WHEEL), 2
+    x, arcs, late = normal(7, 5, 2), arcs_of(WHEEL), 2
     net = started(network(WHEEL, delay=fixed(late), **besides, on_loss=policy), x)
     dense, past, last = WHEEL.metropolis, [], x[:, WHEEL.senders].copy()
     for k in range(9):
@@ -114,13 +114,13 @@ def test_mixing_is_the_loop_over_agents_with_what_was_under_way(besides, policy)
         past.append(x)
         expected, arrived = np.empty_like(x), net.traffic.arrived
         assert k >= late or not arrived.any()
-        for c, (e, (i, j)) in itertools.product(range(7), enumerate(ways)):
+        for c, (e, (i, j)) in itertools.product(range(7), enumerate(arcs)):
             if arrived[e, c]:
                 last[c, e] = past[k - late][c, j]
             elif policy != "reuse_last":
                 last[c, e] = x[c, i]
         for c, i in np.ndindex(7, 5):
-            heard = sum(dense[way] * last[c, e] for e, way in enumerate(ways) if way[0] == i)
+            heard = sum(dense[arc] * last[c, e] for e, arc in enumerate(arcs) if arc[0] == i)
             expected[c, i] = dense[i, i] * x[c, i] + heard + 1
         x = net.mix("metropolis", x, np.ones_like(x))
         np.testing.assert_allclose(x, expected, rtol=0, atol=EXACT)
@@ -128,14 +128,14 @@ def test_mixing_is_the_loop_over_agents_with_what_was_under_way(besides, policy)
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_vectors_of_an_agent_arrive_together_or_not_at_all(policy):
-    """Two lanes, one of which holds twice what the other does, whatever happens."""
+    """Two channels, one of which holds twice what the other does, whatever happens."""
     late = {} if policy == "sender_keeps" else {"delay": fixed(1)}
     x = normal(9, 5, 2)
     net = started(network(WHEEL, loss=loss(0.5), awake=0.8, **late, on_loss=policy), x)
-    assert net.open_lane(2 * x) == 1
+    assert net.open_channel(2 * x) == 1
     for k in range(8):
         net.begin(k)
-        twice = net.mix("metropolis", 2 * x, lane=1)
+        twice = net.mix("metropolis", 2 * x, channel=1)
         x = net.mix("metropolis", x)
         np.testing.assert_allclose(twice, 2 * x, rtol=0, atol=EXACT)
     awake = net.meter.broadcasts / 2  # so many vectors of each
@@ -149,10 +149,10 @@ def test_what_was_said_last_is_known_and_not_sent_again():
     np.testing.assert_allclose(net.mix_known(weights, x), weights @ x, rtol=0, atol=EXACT)
     assert not net.meter.unicasts.any()
     net = started(network(WHEEL, loss=loss(0.5), on_loss="reuse_last"), x)
-    known, ways = x[:, WHEEL.senders].copy(), ways_of(WHEEL)
+    known, arcs = x[:, WHEEL.senders].copy(), arcs_of(WHEEL)
     for k in range(4):
         expected = weights.diagonal()[:, None] * x
-        for e, (i, j) in enumerate(ways):
+        for e, (i, j) in enumerate(arcs):
             expected[:, i] += weights[i, j] * known[:, e]
         np.testing.assert_allclose(net.mix_known(weights, x), expected, rtol=0, atol=EXACT)
         net.begin(k)
@@ -175,9 +175,9 @@ def test_a_pair_hears_how_far_it_is_apart_or_nothing():
     np.testing.assert_array_equal(lossless.meter.unicast_bytes, 24 * counted)
     net = started(network(WHEEL, loss=loss(0.5)), normal(200, 5, 3))
     net.begin(0)
-    found, ways = net.difference(pairs, x), ways_of(WHEEL)
+    found, arcs = net.difference(pairs, x), arcs_of(WHEEL)
     for c, (place, (i, j)) in itertools.product(range(200), enumerate([(0, 1), (1, 0)])):
-        arrived = net.traffic.arrived[ways.index((pairs[c, i], pairs[c, j])), c]
+        arrived = net.traffic.arrived[arcs.index((pairs[c, i], pairs[c, j])), c]
         expected = x[c, i] - x[c, j] if arrived else np.zeros(3)
         np.testing.assert_array_equal(found[c, place], expected)
     assert 0.3 < (found[:, 0] == 0).all(axis=1).mean() < 0.7
@@ -236,21 +236,6 @@ def test_all_that_is_said_is_counted():
     assert counts(lambda n: n.mix("metropolis", x), half) == each(degrees, 1, 9)
     down = network(WHEEL, schedule={"kind": "kept", "probability": 0.0})
     assert counts(lambda n: n.mix("metropolis", x), down) == each(0, 0, 24)
-
-
-def test_a_network_is_left_as_it_is_and_starts_again():
-    stated, x = network(WHEEL, loss=loss(0.5), on_loss="reuse_last"), normal(3, 5, 2)
-
-    def go():
-        net, y = started(stated, x), x
-        for k in range(5):
-            net.begin(k)
-            y = net.mix("metropolis", y)
-        return y, net.meter.unicasts
-
-    (one, sent), (other, again) = go(), go()
-    assert np.array_equal(one, other) and np.array_equal(sent, again)
-    assert stated.traffic is None and not stated.meter.unicasts.any()
 
 
 def test_one_peer_at_a_time_averages_exactly_after_log_n_iterations():

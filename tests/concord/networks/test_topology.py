@@ -252,20 +252,20 @@ def test_matrices_are_dense_or_sparse_and_the_same(agents):
 @given(graphs())
 def test_ways_links_and_sums_over_them(graph):
     """Ways are ordered by receiver, each edge is two, one there and one back."""
-    ways = list(zip(graph.receivers.tolist(), graph.senders.tolist(), strict=True))
-    assert ways == sorted([(i, j) for i, j in pairs(graph)] + [(j, i) for i, j in pairs(graph)])
-    assert [ways[back] for back in graph.order_by_sender] == [(j, i) for i, j in ways]
+    arcs = list(zip(graph.receivers.tolist(), graph.senders.tolist(), strict=True))
+    assert arcs == sorted([(i, j) for i, j in pairs(graph)] + [(j, i) for i, j in pairs(graph)])
+    assert [arcs[back] for back in graph.order_by_sender] == [(j, i) for i, j in arcs]
     assert graph.link_count == len(pairs(graph))
-    for way, back in enumerate(graph.order_by_sender):
-        assert (graph.links == graph.links[way]).nonzero()[0].tolist() == sorted({way, int(back)})
-    values = np.arange(2.0 * len(ways)).reshape(-1, 2)
+    for arc, back in enumerate(graph.order_by_sender):
+        assert (graph.links == graph.links[arc]).nonzero()[0].tolist() == sorted({arc, int(back)})
+    values = np.arange(2.0 * len(arcs)).reshape(-1, 2)
     sent = [
-        sum((values[w] for w, (_, j) in enumerate(ways) if j == a), np.zeros(2))
+        sum((values[w] for w, (_, j) in enumerate(arcs) if j == a), np.zeros(2))
         for a in range(graph.agents)
     ]
     np.testing.assert_array_equal(graph.add_up_sent(values), np.reshape(sent, (-1, 2)))
-    if ways:
-        most = [max(values[w, 0] for w, other in enumerate(ways) if other[0] == i) for i, _ in ways]
+    if arcs:
+        most = [max(values[w, 0] for w, other in enumerate(arcs) if other[0] == i) for i, _ in arcs]
         np.testing.assert_array_equal(graph.per_receiver(np.maximum, values)[:, 0], most)
     assert set(graph.numbers_of(pairs(graph)).tolist()) == set(graph.pair_numbers.tolist())
 

@@ -22,7 +22,7 @@ def test_sigmoid_is_the_logistic_function_without_overflow():
 
 def test_the_log_posterior_sums_over_all_points_without_overflow():
     problem = build(points=2 * FACTORS + 7, prior_scale=4.0)
-    first, second = np.linspace(-900, 900, 101)[:, None], np.linspace(-30, 30, 97)
+    first, second = np.linspace(-900, 900, 31)[:, None], np.linspace(-30, 30, 29)
     features, labels = problem.data.all_rows()
     z = first[..., None] * features[:, 0] + second[:, None] * features[:, 1]
     expected = (labels * z - np.logaddexp(0, z)).sum(axis=-1) - (first**2 + second**2) / 8

@@ -37,19 +37,6 @@ def solve(problem, curvature, linear, start=None) -> np.ndarray:
     return x
 
 
-@pytest.mark.parametrize("dim", [1, 2, 12])
-def test_linear_prox_solves_its_equations(dim):
-    problem = problem_of(linear_regression, 4, points=80, dim=dim, noise_sd=2.0)
-    rng = np.random.default_rng(0)
-    curvature, linear = rng.uniform(0, 30, 4), rng.standard_normal((5, 4, dim))
-    x = solve(problem, curvature, linear)
-    assert gradient_norms(problem, x, curvature, linear).max() < 1e-11
-    for agent in range(4):
-        alone = [agent]
-        one, _ = problem.minimize(linear[:, alone], curvature, x[:, alone], alone)
-        np.testing.assert_allclose(one, x[:, alone], rtol=0, atol=1e-13)
-
-
 def test_inverses_are_those_of_the_curvature_at_hand():
     """They are kept for the last one, which another agent's or an array written into may not be."""
     problem = problem_of(linear_regression, 4, points=80, dim=2)

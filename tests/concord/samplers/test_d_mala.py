@@ -33,13 +33,6 @@ def variance(epsilon, drift, correction):
     return weights @ (GRID - weights @ GRID) ** 2
 
 
-def test_as_released_it_samples_the_square_of_the_posterior():
-    """Variances tend to 0.50 with the step, whether moves are corrected or not."""
-    for correction in ("none", "energy", "released"):
-        assert abs(variance(0.1, "whole", correction) - 0.5) < 0.004
-    assert abs(variance(0.1, "half", "mala") - 1) < 1e-6
-
-
 @pytest.mark.parametrize(("drift", "correction"), [*CORRECTED, ("half", "none")])
 def test_one_agent_has_the_law_of_the_equations(drift, correction):
     epsilon, chains = 0.8, 20_000

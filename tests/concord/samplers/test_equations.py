@@ -22,17 +22,7 @@ from concord.samplers.extra_sgld import EXTRASGLD
 from concord.samplers.graph_gibbs import GraphGibbs
 from concord.samplers.push_sum_sgld import PushSumSGLD
 from concord.sampling.schedules import Schedule
-from steps import (
-    DECAYING,
-    EXACT,
-    NAMES,
-    NETWORKS,
-    Regression,
-    chain,
-    logistic,
-    start,
-    steps_of,
-)
+from steps import DECAYING, EXACT, NAMES, NETWORKS, Regression, chain, logistic, start, steps_of
 
 every_network = pytest.mark.parametrize("net", NETWORKS, ids=NAMES)
 STAR = network("star", 4)

@@ -71,16 +71,6 @@ def test_zero_threshold_is_gossip_without_triggering():
     )
 
 
-def test_isolated_agents_send_nothing_and_ignore_others():
-    problem, sampler = Regression(6, 2), GossipULA(0.01, communication="never")
-    far = start(problem)
-    far[:, 3] += 5
-    one, other = (steps_of(sampler, problem, RING, 200, x0=x0) for x0 in (start(problem), far))
-    assert not one.network.meter.broadcasts.any()
-    same = np.delete(np.arange(6), 3)
-    assert np.array_equal(one.x[:, :, same], other.x[:, :, same])
-
-
 @pytest.mark.parametrize("known", ["nothing", "start"])
 def test_triggering_by_plain_loops(known):
     """Eqs. (7)-(9) for one chain, agent by agent, from the sampler's own pairs and noise."""
@@ -126,10 +116,10 @@ def test_triggers_amplify_rounding_over_thousands_of_ticks():
     """Of two starts that differ in the last digit the chains part, but not without triggers."""
     problem = Regression(5, 2, points=20)
     rare = {"communication": "triggered", "threshold": 8.0, "decay": 0.25}
-    for options, least, most in (({}, 0.0, 1e-12), (rare, 1e-6, np.inf)):
+    for options, ticks, least, most in (({}, 2000, 0.0, 1e-12), (rare, 12_000, 1e-6, np.inf)):
         sampler = GossipULA(1e-4, 0.1, **options)
         ends = [
-            chain(sampler, problem, network("ring", 5), 12_000, x0=sd * start(problem, 20))[-1]
+            chain(sampler, problem, network("ring", 5), ticks, x0=sd * start(problem, 20))[-1]
             for sd in (1.0, 1.0 + 2.0**-52)
         ]
         assert least <= np.abs(ends[0] - ends[1]).max() <= most

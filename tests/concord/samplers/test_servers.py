@@ -13,7 +13,7 @@ from concord.samplers.fsgld import FSGLD
 from concord.samplers.qlsd import QLSD
 from steps import EXACT, Regression, Still, chain, logistic, start, steps_of
 
-SERVER, LIMIT, CHAINS = network("server", 4), 5.0, 4000  # standard errors
+SERVER, LIMIT, CHAINS = network("server", 4), 5.0, 2000  # standard errors
 WHOLE, QSGD = Compression("top_k", share=1.0), Compression("qsgd", bits=3)
 THETA = np.array([1.0, -2.0])
 

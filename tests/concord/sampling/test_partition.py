@@ -59,13 +59,7 @@ def test_sizes(counts, seed):
 
 
 @settings(deadline=None)
-@given(
-    st.integers(1, 6),
-    st.integers(1, 4),
-    st.integers(1, 5),
-    st.floats(0.3, 100),
-    seeds,
-)
+@given(st.integers(1, 6), st.integers(1, 4), st.integers(1, 5), st.floats(0.3, 100), seeds)
 def test_dirichlet(agents, classes, minimum, concentration, seed):
     labels = stream(seed).integers(classes, size=400) * 2 - 1
     options = {"concentration": concentration, "minimum": minimum}

@@ -29,8 +29,15 @@ def test_values(value, formula, text):
     expected = [formula(k) for k in range(300)]
     assert [schedule(k) for k in range(300)] == expected  # exact: the same operations
     assert schedule.initial == expected[0]
-    assert schedule.constant == (len(set(expected)) == 1)
+    assert schedule.constant == (schedule.decay == 0) == (len(set(expected)) == 1)
     assert str(schedule) == text
+
+
+def test_a_power_may_state_the_value_of_its_first_step():
+    schedule = Schedule.parse({"kind": "power", "start": 0.36, "b": 230, "exponent": 0.05}, WHERE)
+    assert schedule.initial == pytest.approx(0.36, rel=1e-11)  # a has twelve digits
+    assert schedule(770) == pytest.approx(0.36 * 0.23**0.05, rel=1e-11)
+    assert Schedule.parse(schedule.plain(), WHERE) == schedule
 
 
 def test_schedules_of_equal_forms_are_equal():
@@ -52,6 +59,8 @@ def test_schedules_of_equal_forms_are_equal():
         ),
         ({"kind": "harmonic", "a": 1.0}, ": the key 'c' is missing"),
         ({"kind": "harmonic", "a": 1.0, "c": -1.0}, ".c: -1.0 does not fit; give"),
+        ({"kind": "power", "b": 2, "exponent": 1}, ": it has neither a nor start; add one"),
+        ({"kind": "power", "b": 2, "exponent": 1, "a": 1, "start": 1}, ": it has both start and a"),
     ],
 )
 def test_what_is_no_schedule_is_refused(value, message):

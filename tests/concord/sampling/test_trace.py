@@ -4,7 +4,6 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-import xarray
 
 import concord
 from concord.errors import ConcordError
@@ -45,17 +44,6 @@ def test_a_trace_reads_back_as_it_was_written(tmp_path):
         assert back.variables[name][0] == dimensions
         assert back[name].dtype == values.dtype
         np.testing.assert_array_equal(back[name], values)
-
-
-@netcdf
-def test_xarray_reads_a_trace_with_arviz_names(tmp_path):
-    run(3, every=3, agents=[1, 2]).save(tmp_path / "trace.nc")
-    path = tmp_path / "trace.nc"
-    with xarray.open_dataset(path, group="posterior", engine="h5netcdf") as data:
-        assert data["x"].dims == ("chain", "draw", "agent", "dim")
-        assert data["draw"].values.tolist() == [0, 3] and data["agent"].values.tolist() == [1, 2]
-        expected = run(3)["x"][:, 3, 2]
-        np.testing.assert_array_equal(data["x"].sel(draw=3, agent=2), expected)
 
 
 def same(one, other):

@@ -69,10 +69,11 @@ def curve(experiment: str, *numbers: tuple[float, ...]) -> Measured:
 def judge(kind: str, options: dict[str, Any], *runs: Measured) -> verdicts.Judgement:
     check = build(checks.KINDS[kind], options, "x.yaml: claims.c.check")
 
-    def source(quantity: Quantity) -> list[Measured]:
+    def read(quantity: Quantity) -> list[Measured]:
         return [m for m in runs if m.run["experiment"] == quantity.experiment]
 
-    return verdicts.judge(check, source)
+    reads = [(quantity, read(quantity)) for quantity in checks.quantities(check)]
+    return verdicts.judge(check, reads, lambda run: run)
 
 
 A, B = {"experiment": "a", "metric": "w2_exact"}, {"experiment": "b", "metric": "w2_exact"}
@@ -204,7 +205,30 @@ CASES = [
 
 @pytest.mark.parametrize(("check", "runs", "verdict"), CASES)
 def test_verdict(check, runs, verdict):
-    assert judge(*check, *runs).verdict.startswith(verdict)
+    judgement = judge(*check, *runs)
+    assert judgement.verdict.startswith(verdict)
+    excess = judgement.excess
+    if excess is not None:  # by how much, and in how many cases
+        assert (excess.lo <= excess.hi).all()
+        assert {HOLDS: excess.is_met, FAILS: excess.failures > 0}.get(verdict, True)
+
+
+EXCESSES = [
+    (VALUE, ends((1.05,), (1.5,), (0.7,)), [-0.05, 0.4, 0.2]),  # beyond 0.9 to 1.1
+    (RISING, ends((1.0,), (3.0,), (2.5,)), [-2.0, 0.5]),  # steps that do not rise
+    (BOUND, [curve("a", (1.0,), (4.0,)), curve("b", (2.0,), (3.0,))], [-1.0, 1.0]),
+    (HALF, [at_end("a", 3.0), at_end("b", 4.0)], [1.0]),  # 3 against half of 4
+    (MET, ends((1.0,), (0.0,), (1.0,)), [0.0, 1.0, 0.0]),
+    (SOONER, [curve("a", (2.0,), (2.0,), (1.0,)), curve("b", (2.0,), (0.5,), (0.5,))], [1.0]),
+]
+
+
+@pytest.mark.parametrize(("check", "runs", "wanted"), EXCESSES)
+def test_a_check_says_by_how_much_each_case_exceeds_the_rule(check, runs, wanted):
+    excess = judge(*check, *runs).excess
+    assert excess is not None and excess.value == pytest.approx(wanted, abs=1e-12)  # rounding
+    assert excess.failures == sum(case > 0 for case in wanted)
+    assert excess.decisive_case == np.argmax(wanted)
 
 
 # Why a claim is inconclusive

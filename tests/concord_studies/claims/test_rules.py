@@ -1,13 +1,11 @@
 """What the claims of all studies compare: no tolerance decides alone, and sides are different."""
 
-from pathlib import Path
-
+import everything
 from concord_studies.claims import checks
-from concord_studies.configuration.project import load_studies
 
 CASES = [
     (f"{key}: {name} {label}", case)
-    for key, study in load_studies(Path("config"), checked=True)[1].items()
+    for key, study in everything.studies().items()
     for (name, label, _), case in study.cases.items()
 ]
 

@@ -103,25 +103,6 @@ def test_the_step_of_fald2023_is_at_the_edge_of_stability(papers):
     assert stiffest == pytest.approx(1.998, abs=6e-4)
 
 
-@pytest.mark.parametrize("step", [0.01, 0.1])
-def test_a_ratio_with_the_old_gradient_leaves_the_law_of_unadjusted_langevin(step):
-    """MALA as two released codes have it, on N(0, 1), by its kernel on a grid.
-
-    A move is accepted by its length alone, which keeps what Langevin's reversible kernel keeps.
-    """
-    x = np.linspace(-6, 6, 1201)
-    old, new = np.meshgrid(x, x, indexing="ij")
-    forth, back = (new - old + step * old) ** 2, (old - new + step * old) ** 2
-    move = np.exp(-forth / (4 * step))
-    move /= move.sum(axis=1, keepdims=True)
-    move *= np.exp(np.minimum((old**2 - new**2) / 2 - (back - forth) / (4 * step), 0))
-    np.fill_diagonal(move, move.diagonal() + 1 - move.sum(axis=1))
-    equations, ones = move.T - np.eye(len(x)), np.zeros(len(x))
-    equations[-1], ones[-1] = 1.0, 1.0
-    law = np.linalg.solve(equations, ones)
-    assert law @ x**2 == pytest.approx(1 / (1 - step / 2), abs=1e-5)
-
-
 def late(found, agents):
     """Return the mean W2 of agents over iterations 150 to 200."""
     return np.mean([found["w2", a, k].value for a in agents for k in range(150, 201)])

@@ -20,49 +20,16 @@ from concord_studies.pages import captions
 STUDY = yaml.safe_load(Path(__file__).with_name("mistakes.yaml").read_text())["study"]
 TEXTS = (
     *("", " ", "..", "../../up", "/etc/up", "a/b", "a b", "-o", "line\nbreak", "nul\0", "naïve"),
-    *(
-        "$(touch x)",
-        "'",
-        '"',
-        "\\",
-        "{who}",
-        "%s",
-        "*",
-        "x" * 300,
-        "last",
-        "average",
-        "all",
-        "kind",
-    ),
+    *("$(touch x)", "'", '"', "\\", "{who}", "%s", "*", "x" * 300),
+    *("last", "average", "all", "kind"),
 )
 NUMBERS = (
-    0,
-    1,
-    -1,
-    7,
-    10**6,
-    10**9,
-    2**63,
-    10**30,
-    0.0,
-    0.5,
-    -0.5,
-    1e-300,
-    1e300,
-    math.nan,
-    math.inf,
+    *(0, 1, -1, 7, 10**6, 10**9, 2**63, 10**30),
+    *(0.0, 0.5, -0.5, 1e-300, 1e300, math.nan, math.inf),
 )
 NESTS = (
-    [],
-    {},
-    [[]],
-    [{}],
-    {"": ""},
-    {"kind": []},
-    [None],
-    [1, "a"],
-    {"a b": 1},
-    {"key": 1, "values": 2},
+    *([], {}, [[]], [{}], {"": ""}, {"kind": []}),
+    *([None], [1, "a"], {"a b": 1}, {"key": 1, "values": 2}),
 )
 VALUES = (None, True, *TEXTS, *NUMBERS, *NESTS)
 

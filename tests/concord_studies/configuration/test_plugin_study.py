@@ -18,26 +18,11 @@ from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
 from concord_studies.digests import digest_code as stated
 from concord_studies.digests import import_closure
+from installed_plugins import LADDER, install
 
 DOC = Path(__file__).parents[3] / "docs" / "your-sampler.md"
 SAMPLER = re.search(r"```python\n(.*?)```", DOC.read_text(), re.S)[1]
-RAILS = '''"""Two lines of agents, side by side, with rungs between them."""
-
-from concord.errors import ConcordError
-from concord.options import Options
-
-
-class Params(Options):
-    """It has no options."""
-
-
-def graph(params, agents):
-    import networkx as nx
-
-    if agents % 2:
-        raise ConcordError(f"{agents} agents make no rails; use an even number")
-    return nx.convert_node_labels_to_integers(nx.ladder_graph(agents // 2))
-'''
+RAILS = LADDER.format(imports="")
 BOWL = '''"""Agents with Gaussian potentials of different widths: f_i(x) = (i + 1) |x - 1|^2 / 2."""
 
 from typing import Annotated
@@ -114,22 +99,7 @@ def draw(params, runs):
     axes.set_ylabel("distance of the draws of the last agent to the posterior at the end")
     return figure
 '''
-STUDY = """
-paper: { title: Mine, authors: Me, year: 2026 }
-problems: { bowl: { kind: bowl } }
-experiments:
-  compare:
-    { problem: bowl, agents: 4, chains: 4, iterations: 5, metrics: [w2], sweep: {
-      topology: [ring, rails],
-      sampler: {
-        de_sgld: { sampler: { kind: de_sgld, step_size: 0.01 } },
-        lazy: { sampler: { kind: lazy_de_sgld, step_size: { kind: cosine, mean: 0.01 } } } } } }
-figures:
-  fig1:
-    { kind: curves, title: Mine, runs: [compare],
-      options: { metric: w2, columns: topology, rows: sampler } }
-  fig2: { kind: tall, title: Mine, runs: [compare] }
-"""
+STUDY = Path(__file__).with_name("mine.yaml").read_text()
 FILES = {
     "samplers/lazy_de_sgld.py": SAMPLER,
     "topologies/rails.py": RAILS,
@@ -218,7 +188,7 @@ def test_it_is_tested(study, name, capsys):
     ("name", "text", "sentence"),
     [
         ("samplers/mine.py", "def init(:\n", ", line 1: SyntaxError: "),
-        ("topologies/mine.py", RAILS + "\n1 / 0\n", ", line 18: ZeroDivisionError: "),
+        ("topologies/mine.py", RAILS + "\n1 / 0\n", ", line 19: ZeroDivisionError: "),
         (
             "problems/mine.py",
             BOWL.replace("def build", "def make"),
@@ -308,33 +278,22 @@ def test_plug_ins_are_those_of_the_study_alone(study, capsys):
 
 @pytest.fixture
 def distribution(tmp_path, monkeypatch):
-    """Return the folder of an installed package of plug-ins, one of which is broken."""
-    site = tmp_path / "site"
-    (site / "ladders").mkdir(parents=True)
-    (site / "ladders" / "__init__.py").write_text("")
-    (site / "ladders" / "words.py").write_text("ODD = 'make no rails; use an even number'\n")
-    text = RAILS.replace('make no rails; use an even number"', '{ODD}"')
-    text = text.replace("from concord.errors", "from .words import ODD\nfrom concord.errors")
-    (site / "ladders" / "rails.py").write_text(text)
-    (site / "ladders" / "broken.py").write_text("import nothing_of_that_name\n")
-    info = site / "of_ladders-1.2.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: of-ladders\nVersion: 1.2\n")
-    (info / "entry_points.txt").write_text(
-        "[concord.topologies]\nrungs = ladders.rails\n[concord.samplers]\nbad = ladders.broken\n"
-        "gone = ladders.gone\n"
-    )
-    monkeypatch.syspath_prepend(site)
+    """An installed package of a plug-in."""
+    ladder = LADDER.format(imports="from . import words")
+    files = {"ladders/__init__.py": "", "ladders/words.py": "", "ladders/rails.py": ladder}
+    install(tmp_path / "site", "of-ladders", files, "ladders.rails")
+    monkeypatch.syspath_prepend(tmp_path / "site")
     kinds._entry_points.cache_clear()
-    yield site
+    yield
     kinds._entry_points.cache_clear()
     for name in [name for name in sys.modules if name.startswith("ladders")]:
         del sys.modules[name]
 
 
-def test_an_entry_point_is_a_kind_and_its_package_is_its_code(distribution):
+@pytest.mark.usefixtures("distribution")
+def test_an_entry_point_is_a_kind_and_its_package_is_its_code():
     assert "rungs" in kinds.names("topologies")
     assert len(build_graph("rungs", 6).edges) == 7
-    assert kinds.origin("topologies", "rungs") == "of-ladders 1.2"
+    assert kinds.origin("topologies", "rungs") == "of-ladders 1.0"
     files = {Path(f).name for f in import_closure(kinds.location("topologies", "rungs"))}
     assert {"rails.py", "words.py"} <= files

@@ -151,10 +151,7 @@ def test_registry_fits_the_real_files(tmp_path):
             lambda file: file.update(recipe={}),
             "a file has either urls, recipe or in_repository; give",
         ),
-        (
-            lambda file: file.pop("urls"),
-            "a file has either urls, recipe or in_repository; give",
-        ),
+        (lambda file: file.pop("urls"), "a file has either urls, recipe or in_repository; give"),
     ],
 )
 def test_registry_rejects(register, change, words):

@@ -181,12 +181,7 @@ def test_grid_of_rows_and_columns():
     assert [axes.get_visible() for axes in figure.axes] == [True] * 6 + [False, True, True]
     assert figure.axes[4].get_title(loc="left") == "(e) Ring, $N$ = 20"
     lines = shown(figure.axes[0])
-    assert list(lines) == [
-        "D-SGLD, agent 1",
-        "D-SGLD, average",
-        "D-ULA, agent 1",
-        "D-ULA, average",
-    ]
+    assert list(lines) == ["D-SGLD, agent 1", "D-SGLD, average", "D-ULA, agent 1", "D-ULA, average"]
     agent, average, other, _ = lines.values()
     assert agent.get_color() == average.get_color() != other.get_color()
     assert agent.get_linestyle() == "-"

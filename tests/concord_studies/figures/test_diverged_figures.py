@@ -19,10 +19,14 @@ from concord_studies.results import Measured
 from diverged_runs import AGENTS, CHAINS, DIVERGED, FAMILIES, LAST, measured
 
 # Those of the arena show divergence by their scores (tests/concord_arena/test_displays.py).
-ARENA = {"metric_pairs", "predicted_measured", "solved_curves"}
+ARENA = {
+    *("best_entries", "metric_pairs", "score_ratios"),
+    *("predicted_measured", "solved_curves"),
+}
 KINDS = [kind for kind in kinds.names("figures") if kind not in ARENA]
 CASES = {"sound": 0, "part": 1, "lost": CHAINS}
 PANELS = [{"title": case, "select": {"case": case}} for case in CASES]
+MAPS = [{**panel, "metric": "confusion_digits"} for panel in PANELS]
 OPTIONS: dict[str, dict[str, Any]] = {
     "box_plots": {"columns": "case", "iterations": [0, 10, 30], "points": 100},
     "curves": {"metric": "w2", "lines": "case", "agents": [0], "columns": "topology"},
@@ -31,7 +35,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         **{"rows": "topology", "lines": "case", "shows": ["w2/0"], "xlim": [0.01, 10]},
         **{"titles": ["(a) W2"], "xlabels": ["W2"]},
     },
-    "cells": {"metric": "confusion_digits", "panels": PANELS},
+    "label_maps": {"panels": MAPS},
     "networks": {},
     "posterior": {"networks": "case", "agents": [0]},
     "prediction_densities": {"sets": {"digits": "A set"}, "panels": PANELS, "ylim": [0.1, 100]},

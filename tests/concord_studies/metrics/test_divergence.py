@@ -3,21 +3,12 @@
 import math
 import re
 from fnmatch import fnmatchcase
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
-from concord import kinds
-from concord.laws.quadrature import from_log_density
-from concord.networks.construction import network
-from concord.samplers.de_sgld import DESGLD
-from concord.sampling.schedules import Schedule
 from concord_studies import metrics
-from diverged_runs import AGENTS, CHAINS, DIVERGED, FAMILIES, diverged, measured, sound
-from measurements import measurement
-from steps import recorded
+from diverged_runs import CHAINS, DIVERGED, FAMILIES, diverged, measured, sound
 
 # What does not depend on positions: counts, what exact draws alone show, and what others recorded.
 APART = re.compile(
@@ -97,7 +88,7 @@ def test_a_family_names_all_that_it_yields_and_no_more(family):
     """`concord check` goes by it."""
     yielded = {row.metric for row in measured(family)}
     assert all(metrics.computes(family, metric) for metric in yielded)
-    for name in kinds.find("metrics", family, "").METRICS:
+    for name in metrics.find_family(family).metrics:
         if re.fullmatch(ELSEWHERE.get(family, ""), name):
             continue
         assert any(fnmatchcase(metric, name) for metric in yielded), name
@@ -113,38 +104,3 @@ def test_a_chain_is_lost_from_the_iteration_at_which_it_diverged():
     gone = np.isnan(marked["predictive_mean"])
     assert gone[:2].all() and not gone[2:].any()
     assert marked["unicasts"].dtype.kind == "i"
-
-
-class Mixture(SimpleNamespace):
-    """Two modes at (0, 1) and (0, -1), each agent a quarter of it."""
-
-    agents, dim, posterior = AGENTS, 2, None
-
-    @staticmethod
-    def density(a: Any, b: Any) -> Any:
-        return np.logaddexp(-2 * (a**2 + (b - 1) ** 2), -2 * (a**2 + (b + 1) ** 2))
-
-    @property
-    def reference(self) -> Any:
-        return from_log_density(self.density, ((-9, 9), (-9, 9)), 60)
-
-    def from_chain(self, first: int) -> Any:
-        return self
-
-    def gradient(self, x: np.ndarray) -> np.ndarray:
-        second = 4 / AGENTS * np.tanh(4 * x[..., 1])
-        return 4 / AGENTS * x - np.stack([np.zeros_like(second), second], axis=-1)
-
-
-@pytest.mark.parametrize(("step", "far"), [(0.1, False), (8.0, True)])
-def test_a_step_that_is_too_large_leaves_no_distance(step, far):
-    """DE-SGLD on a mixture: a step multiplies the first coordinate by W - 0.1 or W - 8."""
-    mixture, net, sampler = Mixture(), network("ring", AGENTS), DESGLD(Schedule(step))
-    m = measurement(recorded(sampler, mixture, net, 60), problem=mixture, network=net)
-    rows = metrics.measure(["posterior_distance", "sinkhorn", "posterior_modes"], m)
-    for row in rows:
-        if row.metric in ("posterior_w1", "posterior_w2", "sinkhorn", "w1_pooled"):
-            assert (row.value == np.inf) == far
-        if row.metric == "modes_share":
-            assert np.isnan(row.value) == far
-    assert ({row.value for row in rows if row.metric == "diverged"} == {1.0}) == far

@@ -139,4 +139,4 @@ def test_families_say_what_they_read(family):
     either = family in ("w2", "chains_w2", "constraint")
     read -= {"x_average"} | ({"draws"} if either else set())
     read -= {"accuracy", "draws"} if family == "recorded" else set()  # what the record is of
-    assert set(getattr(module, "RECORDS", ())) == read
+    assert set(module.rows.records) == read

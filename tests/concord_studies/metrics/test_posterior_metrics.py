@@ -6,12 +6,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import everything
 import measurements
 from concord import streams
 from concord.laws.gaussian import Gaussian
 from concord.sampling.trace import Trace
-from concord_studies.metrics import diagnostics, running_mean
+from concord_studies.metrics import running_mean
 
+diagnostics = everything.kind("metrics", "diagnostics")
 COV = np.array([[4.0, 1.0, 0.0], [1.0, 1.0, 0.2], [0.0, 0.2, 0.5]])
 TARGET = Gaussian(np.array([1.0, -2.0, 0.5]), COV)
 

@@ -17,10 +17,7 @@ from concord.samplers.local_sgld import LocalSGLD
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
 from concord.stability import PRECISION
-from concord_studies.metrics import (
-    stable_step,
-    stationary,
-)
+from concord_studies.metrics import stable_step, stationary
 from concord_studies.metrics.stationary import choices_of
 from measurements import RING, law_measurement
 from tracking import Tracking

@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 
+import everything
 from concord import streams
 from concord.samplers.de_psgld import DEPSGLD, Ball
 from concord.sampling.partition import Partition
 from concord.sampling.schedules import Schedule
 from concord_studies.metrics import tempered_distance
-from concord_studies.problems import ball
 from measurements import Positions, last_rows
 
+ball = everything.kind("problems", "ball")
 EQUAL = Partition.parse({"kind": "equal"}, "partition")
 
 

@@ -1,16 +1,13 @@
 """What readers see of claims: names of cases, readings, where a sentence stands."""
 
-from pathlib import Path
-
 import pytest
 
+import everything
 from concord_studies import words
 from concord_studies.claims import ledger
-from concord_studies.configuration.project import load_studies
 from concord_studies.pages import claims
 from concord_studies.pages.claims import claims_page, name_source
 
-ROOT = Path(__file__).parents[3]
 ROW = {"paper": "p", "claim": "c", "verdict": "holds", "source": "print", "reading": "published"}
 
 
@@ -79,7 +76,7 @@ def test_a_source_is_told_once():
 
 
 def test_every_papers_page_says_once_what_could_not_be_seen():
-    for key, study in load_studies(ROOT / "config", checked=True)[1].items():
+    for key, study in everything.studies().items():
         if study.printed:
             page = claims_page(study, [])
             assert ("What was read:" in page) + page.count("no image of them was seen") == 1, key

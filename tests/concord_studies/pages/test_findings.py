@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
+import everything
 from concord_studies.claims import ledger
-from concord_studies.configuration.project import load_studies
 from concord_studies.pages import findings
 
 ROOT = Path(__file__).parents[3]
-PAPERS = sorted(path.name for path in (ROOT / "config" / "papers").iterdir())
 
 
 def row(claim, verdict, **more):
@@ -63,7 +62,7 @@ def test_what_fails_most_comes_first_and_many_lines_are_folded():
 
 def test_failing_and_open_claims_of_papers_say_why():
     committed = ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml")
-    _, studies = load_studies(ROOT / "config", checked=True)
+    studies = everything.studies()
     silent = [
         f"{one.first_row['paper']}.{one.first_row['claim']}"
         for one in findings.group_by_sentence(committed)
@@ -77,10 +76,9 @@ def test_the_page_of_papers_shows_the_committed_verdicts():
     """Written by ``concord expect results/claims.csv``, numbers included."""
     text = (ROOT / "docs" / "nine-papers.md").read_text()
     committed = ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml")
-    _, studies = load_studies(ROOT / "config", checked=True)
     for one in findings.group_by_sentence(committed):
         paper = one.first_row["paper"]
         if f"<!-- findings of {paper} -->" in text and one.part != "neither":
-            says = studies[paper].claims[one.first_row["claim"]].says
+            says = everything.studies()[paper].claims[one.first_row["claim"]].says
             line = findings.markdown(f"{says}") + f" **{findings.markdown(one.verdict)}.**"
             assert line in text, (paper, one.first_row["claim"])

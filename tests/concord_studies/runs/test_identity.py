@@ -26,9 +26,9 @@ def stated():
     """Every run of all papers as its paper's file states it, before defaults are written out."""
     found, made = [], Run.from_document.__func__
 
-    def noting(cls, run, where, keys=None):
+    def noting(cls, run, where):
         found.append(run)
-        return made(cls, run, where, keys)
+        return made(cls, run, where)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Run, "from_document", classmethod(noting))

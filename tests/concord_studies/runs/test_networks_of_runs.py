@@ -1,8 +1,7 @@
-"""A run's ``network``: its identity, its masks, its law."""
+"""A run's ``network``: its law."""
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from concord_studies import metrics
@@ -33,31 +32,11 @@ def plain():
     return Run.from_document({**run.document, **short}, "tests")
 
 
-BURSTS = {
-    "kind": "gilbert_elliott",
-    "rate": 1.0,
-    "to_bad": 0.1,
-    "to_good": 0.5,
-    "direction": "link",
-}
+BURSTS = {"kind": "gilbert_elliott", "rate": 1.0, "to_bad": 0.1, "to_good": 0.5}
 
 
 def lossy(run, network=LOSS, **changes):
     return Run.from_document({**run.document, "network": network, **changes}, "tests")
-
-
-def sampled(run, chains=None):
-    return sample(run, run.build_problem(Path("unused")), chains=chains)
-
-
-def test_blocks_of_chains_do_not_depend_on_each_other(plain):
-    run = lossy(plain, {**LOSS, "compute": {"seconds": 0.1, "spread": 0.5}})
-    whole, part = sampled(run), sampled(run, (50, 100))
-    np.testing.assert_array_equal(whole["x"][50:100], part["x"])
-    np.testing.assert_array_equal(whole["seconds"][50:100], part["seconds"])
-    assert not np.array_equal(whole["seconds"][:50], part["seconds"])
-    assert not np.array_equal(whole["x"][:50], sampled(plain)["x"][:50])
-    assert np.array_equal(whole["unicasts"], sampled(plain)["unicasts"])  # what is lost is paid
 
 
 def measured(run, families):
@@ -68,7 +47,7 @@ def measured(run, families):
 def test_the_exact_distance_is_that_of_the_law_under_faults(plain):
     exact = [
         {row.iteration: row.value for row in measured(run, ["w2"]) if row.metric == "w2_exact"}
-        for run in (plain, lossy(plain), lossy(plain, {"loss": BURSTS}))
+        for run in (plain, lossy(plain), lossy(plain, {"loss": {**BURSTS, "direction": "link"}}))
     ]
     assert exact[0].keys() == exact[1].keys() and exact[0][5] != exact[1][5]
     assert not exact[2]  # bursts have no law

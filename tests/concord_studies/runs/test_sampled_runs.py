@@ -1,4 +1,4 @@
-"""Runs that are sampled: compiled where they are long, and from their own modules alone."""
+"""Runs that are sampled: compiled where they are long, by streams of their labels."""
 
 import importlib.util
 from pathlib import Path
@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from concord import fast
-from concord_studies.digests import import_closure
 from concord_studies.runs.run import Run
 from concord_studies.runs.sample import sample
 
@@ -45,13 +44,6 @@ def test_the_pipeline_asks_for_compiled_steps_of_long_runs_alone(monkeypatch) ->
     np.testing.assert_allclose(long["x"], short["x"], rtol=1e-10, atol=1e-12)
     np.testing.assert_array_equal(long["gradients"], short["gradients"])
     assert len(compiled) == 2  # blocks of chains
-
-
-def test_a_run_is_not_made_of_samplers_and_problems_of_other_runs() -> None:
-    run = Run.from_document({**RUN, "sampler": {"kind": "c_ula", "step_size": 1e-3}}, "run.yaml")
-    assert not any(
-        "gossip_ula" in file for file in import_closure("concord_studies.runs.sample", *run.modules)
-    )
 
 
 def test_a_runs_streams_keep_their_label_whatever_it_is_named():

@@ -8,29 +8,20 @@ import pytest
 
 from concord import streams
 from concord.errors import ConcordError
+from concord.problems.from_options import from_options
 from concord.problems.kinds import logistic_regression
 from concord.sampling.partition import Partition
 from concord_studies.datasets.folder import DataFolder
 from concord_studies.problems import breast_cancer
 from concord_studies.stages.certify import Recipe, certify, check_draws, sample
 
+EQUAL = Partition.parse({"kind": "equal"}, "partition")
 RECIPE = Recipe(problem={}, draws=4000, chains=40, thin=15, warm_up=200)
-
-
-def problem(agents=1, **options):
-    split = Partition.parse({"kind": "equal"}, "partition")
-    return logistic_regression.build(
-        logistic_regression.Params(**options),
-        agents,
-        split,
-        lambda what: streams.generator(1, what),
-        Path("unused"),
-    )
 
 
 def test_draws_are_those_of_the_posterior():
     """Two parameters, few points, so that it is skewed: moments of the grid, to 5 errors."""
-    target = problem(points=12, feature_variance=4.0, prior_scale=9.0)
+    target = from_options(logistic_regression)(1, points=12, feature_variance=4.0, prior_scale=9.0)
     draws = sample(target, RECIPE, np.random.default_rng(0))
     found = check_draws(draws)
     assert found["effective sample size"] > 2500
@@ -88,13 +79,8 @@ def test_a_file_is_made_if_it_is_the_registered_one(tmp_path):
     assert not (tmp_path / "draws.npy").exists()
     # The same draws, made apart.
     stream = lambda what: streams.generator(1, what, "reference")  # noqa: E731
-    target = logistic_regression.build(
-        logistic_regression.Params(points=20),
-        1,
-        Partition.parse({"kind": "equal"}, "partition"),
-        stream,
-        Path("unused"),
-    )
+    points = logistic_regression.Params(points=20)
+    target = logistic_regression.build(points, 1, EQUAL, stream, Path("unused"))
     recipe = Recipe(problem={}, draws=4000, chains=40, thin=20, warm_up=200)
     np.save(tmp_path / "apart.npy", sample(target, recipe, stream("noise")).reshape(-1, 2))
     whole = (tmp_path / "apart.npy").read_bytes()
@@ -106,15 +92,9 @@ def test_a_file_is_made_if_it_is_the_registered_one(tmp_path):
 
 
 def test_breast_cancer_names_its_draws_and_misses_them(tmp_path):
-    assert breast_cancer.needs(breast_cancer.Params()) == ("breast_cancer_posterior",)
-    split = Partition.parse({"kind": "equal"}, "partition")
-    made = breast_cancer.build(
-        breast_cancer.Params(),
-        7,
-        split,
-        lambda what: streams.generator(1, what),
-        DataFolder(tmp_path),
-    )
+    assert breast_cancer.DECLARES.needs(breast_cancer.Params()) == ("breast_cancer_posterior",)
+    stream = lambda what: streams.generator(1, what)  # noqa: E731
+    made = breast_cancer.build(breast_cancer.Params(), 7, EQUAL, stream, DataFolder(tmp_path))
     assert made.dim == 31 and made.counts.sum() == 569
     with pytest.raises(ConcordError, match="are not made yet; make them with `concord fetch"):
         _ = made.reference

@@ -2,7 +2,6 @@
 
 import csv
 from copy import copy
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import yaml
 from msgspec.structs import asdict
 
 import by_hand
+import everything
 from concord.errors import ConcordError
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
@@ -19,7 +19,6 @@ from concord_cli.__main__ import main
 from concord_studies.claims import ledger, robustness
 from concord_studies.claims import verdicts as judgements
 from concord_studies.configuration.config import load_config
-from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
 from concord_studies.markup import table_of
 from concord_studies.provenance import write_provenance
@@ -28,59 +27,7 @@ from concord_studies.stages import judge
 from concord_studies.stages.expect import expect, replace_parts
 
 ROOT = Path(__file__).parents[3]
-RING, ALONE = {"topology": "ring"}, {"topology": "no_edges"}
-DEFINITION: dict[str, Any] = {
-    "paper": {"title": "A paper", "authors": "A. Author", "year": 2021},
-    "assumptions": {
-        "start": {"value": "x^(0) = 0", "reason": "none | at all"},
-        "alone": {"value": "7", "rests": {"topology": "no_edges"}},
-    },
-    "released_code": "none was found",
-    "errata": {"sign": {"where": "equation (1)", "text": "minus is meant"}},
-    "problems": {"linear": {"kind": "linear_regression", "points": 60, "dim": 2}},
-    "defaults": {
-        **{"agents": 6, "reading": "corrected", "chains": 800, "iterations": 40},
-        **{"problem": "linear", "sampler": {"kind": "de_sgld", "step_size": 0.015}},
-        "record": {"agents": [0, 1], "every": 5},
-    },
-    "experiments": {
-        "walk": {
-            "metrics": ["w2"],
-            "sweep": {"topology": ["ring", "no_edges"]},
-        }
-    },
-    "tables": {
-        "ends": {
-            **{"kind": "final_values", "title": "Ends", "runs": ["walk"]},
-            "options": {"metrics": ["w2"]},
-        }
-    },
-    "claims": {
-        "ring_nearer": {
-            **{"where": "Fig 1", "says": "on the ring agents end nearer | than alone"},
-            **{"readings": ["corrected"], "reason": "bootstrap intervals"},
-            "figure": "ends",
-            "check": {
-                "kind": "order",
-                "lower": {"experiment": "walk", "metric": "w2", "runs": RING, "agents": [0, 1]},
-                "higher": {"experiment": "walk", "metric": "w2", "runs": ALONE, "agents": [0, 1]},
-            },
-        },
-        "law": {
-            **{"where": "equation (1)", "says": "chains follow the law"},
-            **{"readings": ["corrected"], "reason": "a third of the distance on the ring"},
-            "check": {
-                "kind": "identity",
-                "left": {"experiment": "walk", "metric": "w2", "runs": RING},
-                "right": {"experiment": "walk", "metric": "w2_exact", "runs": RING},
-                "tolerance": 0.05,
-            },
-        },
-    },
-    "discrepancies": {
-        "order": {"text": "at once", "code": "one by one", "checked_by": "ring_nearer"}
-    },
-}
+DEFINITION = yaml.safe_load(Path(__file__).with_name("judged.yaml").read_text())
 
 
 def load(folder: Path, seed: int = 1, scale: str = "paper", **changes: Any) -> Study:
@@ -94,7 +41,7 @@ def mutated(run: Run, mutant: Any) -> Run:
     """Return a run whose chains are made by a changed sampler; its exact law stays."""
     chosen = copy(run.sampler)
     chosen.params = mutant(**asdict(run.sampler.params))
-    return replace(run, sampler=chosen)
+    return run.vary(sampler=chosen)
 
 
 def make(paper: Study, results: Path, mutant: Any = None) -> list[Path]:
@@ -338,6 +285,7 @@ def test_the_page_of_the_ledger_shows_the_committed_verdicts():
 
 
 def test_every_committed_verdict_is_of_a_claim():
-    _, papers = load_studies(ROOT / "config", checked=True)
     for row in ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml"):
-        assert (row["claim"], row["case"], row["reading"]) in papers[row["paper"]].cases, row
+        assert (row["claim"], row["case"], row["reading"]) in everything.studies()[
+            row["paper"]
+        ].cases, row

@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,10 @@ import pytest
 from scipy.sparse import csr_array
 
 import everything
-from concord import kinds, streams
+from concord import kinds
 from concord.streams import CHAINS_PER_BLOCK
 from concord_studies.configuration.project import load_studies
-from concord_studies.experiment import Experiment, blocks, blocks_of_part
+from concord_studies.experiment import Experiment
 from concord_studies.runs.run import Run
 from concord_studies.runs.sample import sample
 
@@ -100,34 +99,11 @@ def test_pieces_are_the_whole(name: str) -> None:
             np.testing.assert_array_equal(piece[variable], values, err_msg=variable)
 
 
-def test_a_chain_does_not_depend_on_how_many_there_are() -> None:
-    run = run_of(EXAMPLES["de_sgld_linear_regression"])
-    problem = run.build_problem(ROOT / "resources")
-    many, few = sample(run, problem), sample(replace(run, chains=50), problem)
-    np.testing.assert_array_equal(many["x"][:50], few["x"])
-
-
-def test_blocks_have_noise_of_their_own() -> None:
-    """From one point, only the noise can make chains differ."""
-    run = EXAMPLES["de_sgld_linear_regression"] | {"initial": {"kind": "normal", "sd": 0.0}}
-    x = sample(run_of(run), run_of(run).build_problem(ROOT / "resources"))["x"]
-    assert len(np.unique(x[:, -1, 0, 0])) == CHAINS
-
-
-def test_data_sets_go_on_counting_in_the_next_piece() -> None:
-    name = next(name for name in EXAMPLES if name.endswith("_replicates"))
-    problem = run_of(EXAMPLES[name]).build_problem(ROOT / "resources")
-    x = streams.generator(1, "test").standard_normal((CHAINS, problem.agents, problem.dim))
-    piece = problem.from_chain(50).gradient(x[50:])
-    np.testing.assert_array_equal(piece, problem.gradient(x)[50:])
-
-
 def test_parts_of_an_experiment_are_all_chains_of_its_runs_once() -> None:
     run = run_of(EXAMPLES["de_sgld_linear_regression"])
     experiment = Experiment(Path("config/papers/x"), {"one": run, "other": run})
-    every = [block for group in blocks(experiment) for block in group]
-    for parts in range(1, len(every) + 1):
-        shares = [blocks_of_part(experiment, part + 1, parts) for part in range(parts)]
-        chains = [(n, k) for share in shares for n, a, b in share for k in range(a, b)]
+    for parts in range(1, len(experiment.blocks) + 1):
+        shares = [experiment.select_part(part + 1, parts) for part in range(parts)]
+        chains = [(n, k) for share in shares for n, (a, b) in share.items() for k in range(a, b)]
         assert chains == [(name, k) for name in ("one", "other") for k in range(CHAINS)]
-        assert all(begin % CHAINS_PER_BLOCK == 0 for share in shares for _, begin, _ in share)
+        assert all(begin % CHAINS_PER_BLOCK == 0 for share in shares for begin, _ in share.values())

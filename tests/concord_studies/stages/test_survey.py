@@ -13,13 +13,12 @@ import by_hand
 from concord.options import build
 from concord_studies.claims import checks, ledger, robustness
 from concord_studies.claims import verdicts as judgements
-from concord_studies.claims.quantities import Source
 from concord_studies.claims.robustness import BASE
 from concord_studies.configuration import universes as configuration
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
 from concord_studies.configuration.universes import Multiverse, universes
-from concord_studies.experiment import Experiment, measure
+from concord_studies.experiment import UniverseExperiment, measure
 from concord_studies.markup import table_of
 from concord_studies.provenance import write_provenance
 from concord_studies.results import Measured
@@ -28,66 +27,8 @@ from concord_studies.stages import survey as stage
 from concord_studies.stages.expect import expect
 
 RESOURCES = Path("resources")
-LOSS = {"kind": "bernoulli", "rate": 0.4, "direction": "one_way"}
 ALTERNATIVE = {"says": "another", "reason": "also used"}
-WEIGHTS = {
-    "value": "Metropolis weights",
-    "rests": {"sampler": "de_sgld"},
-    "alternatives": [
-        {**ALTERNATIVE, "label": "lazy", "set": {"sampler.weights": "lazy_metropolis"}},
-        {**ALTERNATIVE, "label": "lossy", "set": {"network": {"loss": LOSS}}},
-    ],
-}
-DATA = {
-    "value": "seed 3",
-    "alternatives": [
-        {**ALTERNATIVE, "label": "noisy", "set": {"problem.noise_sd": 3.0}},
-        {**ALTERNATIVE, "label": "third", "set": {"record.agents": [2]}, "reads": {"agent": 2}},
-    ],
-}
-EXACT = {"experiment": "walk", "metric": "w2_exact", "agents": [0]}
-RING, ALONE = ({**EXACT, "runs": {"topology": name}} for name in ("ring", "no_edges"))
-DEFINITION: dict[str, Any] = {
-    "paper": {"title": "A paper", "authors": "A. Author", "year": 2021},
-    "assumptions": {"weights": WEIGHTS, "data": DATA},
-    "problems": {"linear": {"kind": "linear_regression", "points": 60, "dim": 2}},
-    "defaults": {
-        **{"agents": 6, "chains": 50, "iterations": 20, "problem": "linear"},
-        "record": {"agents": [0], "every": 10},
-    },
-    "experiments": {
-        "walk": {
-            **{"metrics": ["w2"], "sampler": {"kind": "de_sgld", "step_size": 0.015}},
-            "sweep": {"topology": ["ring", "no_edges"]},
-        },
-        "other": {"metrics": ["w2"], "topology": "ring", "sampler": {"kind": "d_ula",
-            "step_size": 0.001, "fusion": 0.3}},
-    },
-    "claims": {
-        "nearer": {
-            **{"where": "Fig 1", "says": "on the ring agents end nearer", "reason": "exact"},
-            "check": {
-                "kind": "order",
-                "lower": RING,
-                "higher": ALONE,
-            },
-        },
-        "printed": {
-            **{"where": "Table 1", "says": "the distance is small", "reason": "printed so"},
-            "check": {
-                **{"kind": "value", "printed": 0.185, "tolerance": 0.01},
-                "quantity": RING,
-            },
-        },
-        "reached": {
-            **{"where": "Fig 2", "says": "so does another", "reason": "none"},
-            "check": {
-                "kind": "measurement",
-                "quantity": {"experiment": "other", "metric": "w2", "agents": [0]},
-            },
-        },
-    },
-}  # fmt: skip
+DEFINITION = yaml.safe_load(Path(__file__).with_name("surveyed.yaml").read_text())
 
 
 def load(folder: Path, changes: dict[str, Any] | None = None, **sections: Any) -> Study:
@@ -143,7 +84,7 @@ def test_a_run_is_computed_once(tmp_path):
     data = {"value": "1", "rests": {"experiment": "other"}, "alternatives": [
         {**ALTERNATIVE, "label": "noisy", "set": {"problem.noise_sd": 3.0}},
         {**ALTERNATIVE, "label": "again", "set": {"problem.noise_sd": 3.0}}]}  # fmt: skip
-    paper = load(tmp_path, {"pairs": True}, assumptions={"weights": WEIGHTS, "data": data})
+    paper = load(tmp_path, {"pairs": True}, assumptions={**DEFINITION["assumptions"], "data": data})
     found = Multiverse(paper)
     computed = {k: len(own.runs) for k, own in found.experiments.items() if "seed" not in k}
     assert computed == {"weights.lazy": 2, "weights.lossy": 2, "data.noisy": 1}
@@ -187,7 +128,7 @@ def test_a_universe_computes_what_claims_read_and_no_other_numbers(
     whole = paper.vary_run(paper.runs[experiment, run.name], seed=3)
     tables = []
     for name, runs in (("whole", {run.name: whole}), ("lean", {run.name: run})):
-        one = by_hand.write(Experiment(paper.path, runs, universe=True), tmp_path / name)
+        one = by_hand.write(UniverseExperiment(paper.path, runs), tmp_path / name)
         measure(one, [], one.with_name("metrics.csv"), RESOURCES)
         tables.append(one.with_name("metrics.csv"))
     own, found = (
@@ -380,7 +321,8 @@ def test_a_margin_lies_within_its_rule_if_and_only_if_the_claim_holds(kind):
             table |= {"value": value, "lo": value - half, "hi": value + half, "trials": 50.0}
             mapping = {"experiment": "e", "run": f"size={size}", "labels": {"size": str(size)}}
             runs.append(Measured(mapping, pandas.DataFrame(table)))
-        found = check.judge(Source(lambda quantity, runs=runs: runs))
+        reads = [(quantity, runs) for quantity in checks.quantities(check)]
+        found = judgements.judge(check, reads, lambda run: run)
         margin = found.margin
         assert margin is not None and margin.lo <= margin.value <= margin.hi, found
         said.add(robustness.outcome(found.verdict))

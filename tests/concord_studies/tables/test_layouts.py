@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas
 import pytest
+import yaml
 
 import everything
 from concord.errors import ConcordError
@@ -113,10 +114,7 @@ def test_rows_and_columns_are_those_of_print(methods):
 
 @pytest.mark.parametrize(
     ("row", "message"),
-    [
-        ({"printed": ["1e", 2]}, "printed"),
-        ({"printed": [1]}, "1 printed numbers for 2 columns"),
-    ],
+    [({"printed": ["1e", 2]}, "printed"), ({"printed": [1]}, "1 printed numbers for 2 columns")],
 )
 def test_rows_that_do_not_fit_are_told(row, message):
     options = {"columns": METHODS, "rows": [{"name": "a", "metric": "mean", **row}]}
@@ -271,57 +269,13 @@ def test_latex_compiles(tmp_path):
     assert (tmp_path / "t.pdf").stat().st_size > 1000
 
 
-# The numbers as the papers print them, row by row.
-PRINTED = {
-    ("bhar2023", "table1"): """
-        gos 199481 200460 200817 199912 199328
-        % gos 39.9 40.1 40.2 40.0 39.9
-        ET 33735 33646 33695 33457 33477
-        % ET 16.9 16.8 16.8 16.7 16.8
-        W1 of the marginals 0.1089 0.0942 0.0964 0.0963 0.1073
-    """,
-    ("bhar2023", "table2"): """
-        gos 332 336 335 324 332 339
-        % gos 33.2 33.6 33.5 32.4 33.2 33.9
-        ET 117 118 113 109 128 123
-        % ET 35.3 34.6 34.0 33.6 38.0 36.6
-    """,
-    ("parayil2020", "table1"): """
-        MNIST Mean 0.974 0.968 0.973 0.972 0.972 0.973 0.973
-        MNIST Std. dev. 0.078 0.086 0.079 0.08 0.08 0.08 0.08
-        SVHN Mean 0.849 0.604 0.659 0.6588 0.653 0.663 0.651
-        SVHN Std. dev. 0.154 0.169 0.188 0.189 0.188 0.19 0.187
-    """,
-    ("parayil2020", "tableS1"): """
-        MNIST 98.15 98.16 98.52 98.52 98.39 98.45 98.47
-        SVHN 7.648 8.9313 14.897 13.44 15.346 13.506 15.934
-    """,
-    ("parayil2020", "tableS2"): """
-        MNIST 4 High Predicted label 4 4 4 4 4 4
-        MNIST 4 High Mean 0.999 0.99970 0.9997 0.9997 0.9997 0.99971
-        MNIST 4 High Std. dev. 0.0003 0.0002 0.0002 0.0002 0.0002 0.0002
-        MNIST 7 Medium Predicted label 1 7 7 7 7 7
-        MNIST 7 Medium Mean 0.617 0.8974 0.8912 0.8875 0.8994 0.8843
-        MNIST 7 Medium Std. dev. 0.142 0.0730 0.0622 0.0737 0.0561 0.0682
-        MNIST 8 Low Predicted label 7 7 7 7 7 7
-        MNIST 8 Low Mean 0.349 0.4612 0.4512 0.4157 0.4574 0.4853
-        MNIST 8 Low Std. dev. 0.124 0.1852 0.1896 0.1806 0.1835 0.1855
-        SVHN 8 High Predicted label 8 8 8 8 8 8
-        SVHN 8 High Mean 0.993 0.995 0.995 0.995 0.995 0.995
-        SVHN 8 High Std. dev. 0.006 0.005 0.005 0.005 0.005 0.005
-        SVHN 5 Medium Predicted label 8 8 8 8 8 8
-        SVHN 5 Medium Mean 0.407 0.6024 0.6144 0.6033 0.6237 0.5892
-        SVHN 5 Medium Std. dev. 0.143 0.1363 0.1451 0.1476 0.1289 0.1411
-        SVHN 4 Low Predicted label 9 9 9 9 9 9
-        SVHN 4 Low Mean 0.369 0.4007 0.3835 0.3574 0.4034 0.4151
-        SVHN 4 Low Std. dev. 0.124 0.1824 0.1772 0.164 0.1768 0.1836
-    """,
-}
+PRINTED = yaml.safe_load(Path(__file__).with_name("printed.yaml").read_text())
 
 
-@pytest.mark.parametrize(("key", "name"), PRINTED)
-def test_printed_tables_are_the_papers(key, name):
+@pytest.mark.parametrize("table", PRINTED)
+def test_printed_tables_are_the_papers(table):
     """Row by row and digit by digit, in the order of print."""
+    key, name = table.split("/")
     paper = Study(CONFIG / "papers" / key, load_config(CONFIG / "config.yaml"))
     entry = paper.output("tables", name)
     params = build(printed_values.Params, entry.options, name)
@@ -330,4 +284,4 @@ def test_printed_tables_are_the_papers(key, name):
         if row.printed is not None:
             numbers = [n if isinstance(n, str) else format(n, ".10g") for n in row.printed]
             shown.append(" ".join([*row.group, row.name, *numbers]))
-    assert shown == [line.strip() for line in PRINTED[key, name].strip().splitlines()]
+    assert shown == PRINTED[table]

@@ -7,15 +7,14 @@ import pytest
 
 import everything
 import measurements
-from concord import streams
 from concord.errors import ConcordError
 from concord.laws import exact, paths
 from concord.networks.construction import network
 from concord.options import build
+from concord.problems.from_options import from_options
 from concord.problems.kinds import logistic_regression, tied_mixture
 from concord.samplers.d_ula import DULA
 from concord.samplers.gossip_ula import GossipULA
-from concord.sampling import partition
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
 from concord_studies.metrics import Measurement
@@ -165,12 +164,6 @@ def test_triggering_adds_to_the_floor() -> None:
     assert found["gossip.threshold_bound", 2000] < own < found["gossip.threshold_rederived", 2000]
 
 
-def built(module, options, agents=5):
-    split = partition.Partition(partition.PartitionChoice("equal"), "partition")
-    params = build(module.Params, options, "problem")
-    return module.build(params, agents, split, lambda what: streams.generator(1, what), None)
-
-
 def hessian(prob, x: np.ndarray) -> np.ndarray:
     """Return the Hessians of every f_i at x by central differences, (agents, dim, dim)."""
     columns = []
@@ -181,21 +174,21 @@ def hessian(prob, x: np.ndarray) -> np.ndarray:
 
 
 def test_logistic_curvature_holds_everywhere_and_is_reached() -> None:
-    prob = built(logistic_regression, {"points": 60, "feature_variance": 1.0})
+    prob = from_options(logistic_regression)(5, points=60, feature_variance=1.0)
     least, most = prob.curvature()
     assert np.allclose(hessian(prob, np.zeros(2)), most, atol=1e-6)
     for x in np.random.default_rng(2).standard_normal((20, 2)):
         between = hessian(prob, x)
         assert np.linalg.eigvalsh(between - least).min() > -1e-6
         assert np.linalg.eigvalsh(most - between).min() > -1e-6
-    flat = built(logistic_regression, {"points": 60, "prior": "laplace"})
+    flat = from_options(logistic_regression)(5, points=60, prior="laplace")
     assert np.isinf(flat.curvature()[1]).all()
 
 
 @pytest.mark.parametrize("second", ["theta_1 + theta_2", "theta_2"])
 def test_the_mixture_is_not_lipschitz(second) -> None:
     """Halfway between the components a point's curvature grows like their distance squared."""
-    prob = built(tied_mixture, {"points": 5, "second_mean": second})
+    prob = from_options(tied_mixture)(5, points=5, second_mean=second)
     point, sizes = prob.points[0, 0], []
     for distance in (40.0, 80.0):
         first = point - distance / 2
@@ -206,7 +199,7 @@ def test_the_mixture_is_not_lipschitz(second) -> None:
 
 
 def test_the_mixture_and_others_have_conditions_only() -> None:
-    m = sampled(ticks=20, chains=3, prob=built(tied_mixture, {"points": 25}), **TRIGGER)
+    m = sampled(ticks=20, chains=3, prob=from_options(tied_mixture)(5, points=25), **TRIGGER)
     found = {name for name, _ in table(m)}
     assert found == {
         *(f"gossip.condition_{i}{what}" for i in (1, 2) for what in ("", ".value")),

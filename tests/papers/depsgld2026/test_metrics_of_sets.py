@@ -42,13 +42,6 @@ def test_quantiles_have_no_distance_and_a_shift_is_the_distance(flat):
     assert 0.03 < rows["chains_w2_floor", "network"].value < 0.09
 
 
-def test_a_chain_that_diverged_is_infinitely_far(flat):
-    x = np.zeros((10, 1, 2, 1))
-    x[3, 0, 1] = np.nan
-    rows = last_rows(chains_w2, Positions(x), problem=flat)
-    assert np.isinf(rows["chains_w2", "1"].value) and np.isfinite(rows["chains_w2", "0"].value)
-
-
 def test_draws_outside_are_counted_and_measured(flat):
     sampler = DEPSGLD(Schedule(0.1), BOX, 0.01)
     x = np.array([0.5, 1.5, -3.0, 0.0])[:, None, None, None] * [[[1.0], [0.0]]]

@@ -1,33 +1,16 @@
 """Statistics of box plots."""
 
-from types import SimpleNamespace
-
 import numpy as np
 
 import everything
-import measurements
-from concord.laws.gaussian import Gaussian
-from concord.networks.construction import network
-from concord.sampling import initial
-from concord.sampling.trace import Trace
+from measurements import array_measurement
 
 misclassified = everything.kind("metrics", "misclassified")
 
 
-def measurement(variables, draw=(0, 5), agent=(0, 2), **more):
-    """A measurement of arrays that were recorded at these iterations, of these agents."""
-    diverged = ("chain",), np.full(more.pop("chains", 40), -1)
-    trace = Trace({"diverged_at": diverged, **variables}, np.array(draw), np.array(agent))
-    normal = SimpleNamespace(dim=2, agents=4, posterior=Gaussian(np.zeros(2), np.eye(2)))
-    run = {"problem": normal, "network": network("ring", 4), "sampler": SimpleNamespace()}
-    return measurements.measurement(trace, **run | {"initial": initial.Law("normal")} | more)
-
-
 def test_misclassified_has_the_statistics_of_a_box_plot():
     counts = np.array([1, 2, 3, 4, 5, 6, 7, 8, 9, 40]).reshape(10, 1, 1)
-    m = measurement(
-        {"misclassified": (("chain", "draw", "agent"), counts)}, draw=(5,), agent=(2,), chains=10
-    )
+    m = array_measurement({"misclassified": counts}, np.array([5]), agents=(2,))
     found = {row[2]: row for row in misclassified.rows(m)}
     value = {name.removeprefix("misclassified_"): row[3] for name, row in found.items()}
     assert value["min"] == 1 and value["max"] == 40

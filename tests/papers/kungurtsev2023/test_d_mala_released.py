@@ -1,9 +1,6 @@
 """D-MALA as its authors' code computes it: reductions, rounds, and its law."""
 
-from math import sqrt
-
 import numpy as np
-import pytest
 
 import everything
 from concord.arguments import ChosenSampler
@@ -12,7 +9,7 @@ from concord.laws.read_off import StepReader
 from concord.networks.construction import network
 from concord.samplers.d_mala import DMALA
 from concord.sampling.partition import Partition
-from steps import EXACT, Quadratic, Regression, chain, start, steps_of
+from steps import EXACT, Regression, chain, start, steps_of
 
 RING = network("ring", 5)
 
@@ -67,39 +64,6 @@ def test_rounds_and_burn_in_are_as_in_the_code():
     assert found.network.meter.unicasts.tolist() == [10 * 2 * 2.5] * 5
     moves = chains * 5 * (2 + np.sum(accepted_share))
     assert found.network.meter.activations.sum() == round(moves)
-
-
-@pytest.mark.parametrize("rounds", [1, 5, 10])
-def test_rounds_make_the_law_narrower(rounds):
-    """Where agents average over all and accept all, the average of one dimension is an AR(1).
-
-    y' = (1 - a) y + epsilon w / sqrt(N), a = epsilon^2 R h / N with h the sum of the curvatures, so
-    that its variance is 1 / (h R (2 - a)), 1/(2 R) of the posterior's for small steps.
-    """
-    epsilon, agents, h = 0.3, 4, 2.0
-    problem = Quadratic(np.full((agents, 1, 1), h / agents), np.zeros((agents, 1)))
-    own = sampler(step_size=epsilon, correct=False, rounds=[rounds])
-    x = chain(own, problem, network("complete", agents), 300, x0=start(problem, 20_000))[-1]
-    a = epsilon**2 * rounds * h / agents
-    expected = 1 / (rounds * (2 - a)) / h
-    assert abs(x.mean(axis=1).var() / expected - 1) < 4 * sqrt(2 / 20_000)
-
-
-def test_more_rounds_later_leave_the_mean_where_they_began():
-    """With rounds 1, 5 and 10 the mean settles at m + 0.5 (x'' - m) + 0.4 (x' - m).
-
-    x' and x'' are the averages when the rounds change: only the changes of the gradient after them
-    count five and ten times. Within four standard errors of the mean over chains.
-    """
-    chains, agents, milestones = 4000, 4, [3, 8]
-    problem = Quadratic(np.full((agents, 1, 1), 0.5), np.full((agents, 1), 0.5))  # m = 1
-    own = sampler(step_size=0.3, correct=False, rounds=[1, 5, 10], milestones=milestones)
-    x0 = np.full((chains, agents, 1), -3.0)
-    x = chain(own, problem, network("complete", agents), 200, x0=x0).mean(axis=2)[..., 0]
-    first, second = (x[k] - 1 for k in milestones)
-    away = x[-1] - 1 - (0.5 * second + 0.4 * first)
-    assert abs(away.mean()) < 4 * away.std() / sqrt(chains)
-    assert x[-1].mean() < 0
 
 
 def test_the_limit_does_not_depend_on_the_units_of_tracked_gradients():

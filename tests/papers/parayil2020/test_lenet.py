@@ -161,6 +161,6 @@ def test_sets_and_parts_come_from_the_files(resources, monkeypatch):
 
 def test_svhn_is_left_out_where_its_file_is_not_at_hand(resources):
     (resources / lenet.SVHN).unlink()
-    assert lenet.takes(lenet.Params()) == ("svhn",)
+    assert lenet.DECLARES.takes(lenet.Params()) == ("svhn",)
     model = built(resources, examples={"svhn": ["first_8"]})
     assert list(model.tests) == ["mnist", "digits"] and model.examples == {}

@@ -122,8 +122,9 @@ def test_the_floor_of_one_data_set_is_a_mean_over_pairs_of_exact_samples():
             assert row.lo < row.value < row.hi
 
 
-def test_two_modes_are_counted():
+def test_two_modes_are_counted(monkeypatch):
     """One narrow mode for points without spread; two for points of two distant groups."""
+    monkeypatch.setattr(two_modes_metric, "SETS", 50)
 
     def share(**options):
         params = build(tied_mixture.Params, {"points": 40, **options}, "problem")

@@ -7,10 +7,10 @@ import pytest
 import everything
 from concord.errors import ConcordError
 from concord.options import build
-from concord_studies.figures import cells
 from concord_studies.results import Measured
 from made_up_runs import COLUMNS, run
 
+label_maps = everything.kind("figures", "label_maps")
 prediction_densities = everything.kind("figures", "prediction_densities")
 BINS = 40
 
@@ -40,7 +40,7 @@ def densities(runs, **options):
 
 
 def maps(runs, **options):
-    return cells.draw(build(cells.Params, options, "x"), runs)
+    return label_maps.draw(build(label_maps.Params, options, "x"), runs)
 
 
 PANELS = [
@@ -75,8 +75,7 @@ def test_a_set_that_was_not_run_is_said():
 
 
 def test_maps_show_true_labels_down_and_predicted_ones_across():
-    labels = {"xlabel": "predicted label", "ylabel": "true label"}
-    figure = maps([measured("sgd")], metric="confusion_mnist", panels=[{"title": "SGD"}], **labels)
+    figure = maps([measured("sgd")], panels=[{"title": "SGD", "metric": "confusion_mnist"}])
     (axes,) = figure.axes
     texts = {text.get_position(): text.get_text() for text in axes.texts}
     assert texts[4, 3] == "34" and texts[3, 4] == "43" and texts[3, 3] == "903"
@@ -90,7 +89,7 @@ def test_maps_show_true_labels_down_and_predicted_ones_across():
 def test_probabilities_are_rounded_and_zero_cells_left_empty():
     runs = [measured("sgd")]
     runs[0].metrics.loc[runs[0].metrics["metric"] == "probability_mnist_0_1", "value"] = 0.004
-    figure = maps(runs, metric="probability_mnist", panels=[{"title": "SGD"}])
+    figure = maps(runs, panels=[{"title": "SGD", "metric": "probability_mnist"}])
     texts = {text.get_position(): text.get_text() for text in figure.axes[0].texts}
     assert (texts[0, 0], texts[2, 0], texts[1, 0]) == (".91", ".01", "")
 
@@ -105,14 +104,11 @@ def test_a_map_that_was_not_run_is_said():
     (axes,) = figure.axes
     assert axes.images and axes.get_title(loc="left") == "M"
     assert [t.get_text() for t in figure.legends[0].get_texts()] == ["not run"]
-    with pytest.raises(ConcordError, match="names no metric"):
-        maps(runs, panels=[{"title": "SGD"}])
 
 
 def test_a_panel_is_one_run():
     with pytest.raises(ConcordError, match="panel 'all'"):
         maps(
             [measured("sgd"), measured("c_ula")],
-            metric="confusion_mnist",
-            panels=[{"title": "all"}],
+            panels=[{"title": "all", "metric": "confusion_mnist"}],
         )

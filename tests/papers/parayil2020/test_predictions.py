@@ -94,16 +94,6 @@ def test_examples(hand_made):
     assert not any(name.startswith("example") and "near" in name for name in found)
 
 
-def test_of_what_is_not_a_number_nothing_is_known(hand_made):
-    """The first label would be right for one image of four."""
-    for name in ("predictive_mean", "predictive_sd"):
-        hand_made.trace[name][:, 0] = np.nan
-    found = table(hand_made)
-    assert found.pop("example_true_far_1")[0] == 1
-    assert np.isnan([value for value, _, _ in found.values()]).all()
-    assert table(hand_made, "1")["accuracy_near"][0] == 0.25
-
-
 @pytest.fixture
 def three_chains() -> Measurement:
     """Four images of label 0 of two, two agents; the last chain has not learned."""

@@ -4,11 +4,11 @@ One module each (``CompressionKind``).
 """
 
 import math
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from concord.options import Chosen
+from concord.options import Chosen, Options
 
 
 @runtime_checkable
@@ -17,10 +17,10 @@ class CompressionKind(Protocol):
 
     Params: type
 
-    def compress(self, params: Any, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def compress(self, params: Options, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return the vectors (..., dim) that receivers decode from the compressed x."""
 
-    def bits(self, params: Any, dim: int, itemsize: int) -> int:
+    def bits(self, params: Options, dim: int, itemsize: int) -> int:
         """Return the bits of a compressed vector of dim numbers of itemsize bytes."""
 
 

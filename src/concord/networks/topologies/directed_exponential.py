@@ -8,15 +8,13 @@ Source: Assran, Loizou, Ballas and Rabbat, "Stochastic gradient push for distrib
 efficient for decentralized deep training" (2021, arXiv:2110.13363); in our form.
 """
 
-from typing import Any
-
 import networkx as nx
 
 from concord.networks.topology import check_edges
 from concord.options import Options as Params
 
 
-def graph(params: Params, agents: int) -> Any:
+def graph(params: Params, agents: int) -> nx.DiGraph:
     """Return the directed exponential graph over agents 0 to N - 1."""
     apart = [2**j for j in range((agents - 1).bit_length())]
     check_edges(agents * len(apart))

@@ -4,7 +4,7 @@ Where not all agents have a chord some hear more than they send to: rows and col
 adjacency have different sums, and averaging what is heard does not keep the average.
 """
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import networkx as nx
 
@@ -20,7 +20,7 @@ class Params(Options):
     ] = None
 
 
-def graph(params: Params, agents: int) -> Any:
+def graph(params: Params, agents: int) -> nx.DiGraph:
     """Return a directed ring of networkx with chords, or refuse chords that lead nowhere new."""
     graph = nx.empty_graph(agents, create_using=nx.DiGraph)
     graph.add_edges_from((i, (i + 1) % agents) for i in range(agents) if agents > 1)

@@ -1,6 +1,6 @@
 """The edges, one by one."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import networkx as nx
 
@@ -15,7 +15,7 @@ class Params(Options):
     directed: Annotated[bool, "over an edge [i, j] only j hears i; otherwise both do"] = False
 
 
-def graph(params: Params, agents: int) -> Any:
+def graph(params: Params, agents: int) -> nx.Graph:
     """Return the graph of the listed edges; refuse loops and edges that are listed twice."""
     graph = nx.empty_graph(agents, create_using=nx.DiGraph if params.directed else None)
     for index, edge in enumerate(params.edges):

@@ -17,24 +17,19 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from concord import streams
-from concord.contracts import DataSets, Stream
+from concord.contracts import DataSets, ProblemDeclaration, Stream
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.minibatches import Batches
 from concord.options import Count, Options, Positive
 from concord.problems._regression import PriorShare, RowsOfRegression, prior_share
 from concord.problems.arrays import divide_rows
-from concord.problems.points import (
-    LegacySeed,
-    Table,
-    legacy_data,
-    read_points,
-    required_tables,
-)
+from concord.problems.points import LegacySeed, Table, legacy_data, read_points, required_tables
 from concord.problems.quadratic_problem import QuadraticProblem
-from concord.sampling.partition import AgentData, Partition, check_rows
+from concord.sampling.partition import AgentData, Partition, PartitionLike, check_rows
 
 
 class Params(Options):
@@ -64,7 +59,7 @@ def check(params: Params, agents: int) -> None:
         raise ConcordError("table: it says which points there are; remove points and legacy_seed")
 
 
-needs = required_tables
+DECLARES = ProblemDeclaration(needs=required_tables)
 
 
 def total_points(params: Any, agents: int) -> int:
@@ -115,14 +110,14 @@ def build(
 
 
 def from_arrays(
-    X: Any,
-    y: Any,
+    X: ArrayLike,
+    y: ArrayLike,
     agents: int | None = None,
     *,
     noise_sd: float = 1.0,
     prior_variance: float = 1.0,
     prior_share: PriorShare = "split",
-    partition: Any = "equal",
+    partition: PartitionLike = "equal",
     seed: int | None = streams.SEED,
     rng: streams.Rng = None,
 ) -> LinearRegression:
@@ -181,10 +176,7 @@ class LinearRegression(RowsOfRegression, QuadraticProblem):
     link = staticmethod(np.asarray)  # the identity
 
     def __init__(
-        self,
-        data: AgentData,
-        params: Params,
-        beyond: tuple[np.ndarray, np.ndarray] | None = None,
+        self, data: AgentData, params: Params, beyond: tuple[np.ndarray, np.ndarray] | None = None
     ) -> None:
         self.data = data
         self.counts = data.counts

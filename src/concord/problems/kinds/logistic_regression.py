@@ -14,17 +14,19 @@ Needs: nothing for drawn data and breast_cancer; other data sets are downloaded.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from msgspec import Meta
+from numpy.typing import ArrayLike
 
 from concord import streams
-from concord.contracts import DataSets, Stream
+from concord.contracts import DataSets, ProblemDeclaration, Stream
 from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.laws.reference_laws import Draws
 from concord.options import Count, NonNegative, Options, Positive
+from concord.problem import ALL, Agents
 from concord.problems import _newton, gaussian_fit
 from concord.problems._regression import PriorShare, RowsOfRegression, prior_share
 from concord.problems.arithmetic import multiply, sigmoid, sum_softplus
@@ -38,7 +40,7 @@ from concord.problems.points import (
     required_tables,
     split_test_rows,
 )
-from concord.sampling.partition import AgentData, Partition, Parts, check_rows
+from concord.sampling.partition import AgentData, Partition, PartitionLike, Parts, check_rows
 
 # Rows of the data sets; those in DOWNLOADED are read from files.
 ROWS = {"breast_cancer": 569, "magic": 19020}
@@ -125,6 +127,9 @@ def needs(params: Params) -> tuple[str, ...]:
     """Return the names of the data sets that must be downloaded."""
     dataset = (params.dataset,) if params.dataset in DOWNLOADED else ()
     return dataset + required_tables(params)
+
+
+DECLARES = ProblemDeclaration(needs=needs)
 
 
 def _count_test_rows(params: Params, rows: int) -> int:
@@ -218,14 +223,14 @@ def _synthetic(
 
 
 def from_arrays(
-    X: Any,
-    y: Any,
+    X: ArrayLike,
+    y: ArrayLike,
     agents: int | None = None,
     *,
     prior: Literal["gaussian", "laplace"] = "gaussian",
     prior_scale: float = 1.0,
     prior_share: PriorShare = "split",
-    partition: Any = "equal",
+    partition: PartitionLike = "equal",
     seed: int | None = streams.SEED,
     rng: streams.Rng = None,
 ) -> LogisticRegression:
@@ -357,11 +362,7 @@ class LogisticRegression(TwoParameters, RowsOfRegression):
         return least, least + features.swapaxes(1, 2) @ features / 4
 
     def minimize(
-        self,
-        linear: np.ndarray,
-        curvature: np.ndarray,
-        start: np.ndarray,
-        agents: Any = slice(None),
+        self, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray, agents: Agents = ALL
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return minimizers by Newton's method, and their cost in gradients.
 

@@ -16,10 +16,11 @@ exists; ``reference`` holds it on a dense grid.
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from msgspec import Meta
+from numpy.typing import ArrayLike
 
 from concord import streams
 from concord.contracts import DataSets, Stream
@@ -31,7 +32,7 @@ from concord.problems.arithmetic import sum_softplus
 from concord.problems.arrays import divide_rows
 from concord.problems.one_data_set import OneDataSet, TwoParameters
 from concord.problems.points import check_agents
-from concord.sampling.partition import AgentData, Partition
+from concord.sampling.partition import AgentData, Partition, PartitionLike
 from concord.values import read_numbers
 
 # Two modes are declared out of reach after so many sets of points; of small sets, after so many
@@ -116,14 +117,14 @@ def mixture(params: Params, points: np.ndarray, parts: list[np.ndarray]) -> Tied
 
 
 def from_arrays(
-    points: Any,
+    points: ArrayLike,
     agents: int,
     *,
     variance: float = 2.0,
     prior_variances: tuple[float, float] = (10.0, 1.0),
     second_mean: SecondMean = "theta_1 + theta_2",
     grid: int = 640,
-    partition: Any = "equal",
+    partition: PartitionLike = "equal",
     seed: int | None = streams.SEED,
     rng: streams.Rng = None,
 ) -> TiedMixture:
@@ -258,8 +259,7 @@ class TiedMixture(TwoParameters, OneDataSet):
         alone = first * (count * first - 2 * total) + self._squares
         prior = 0.5 * (x**2 @ (1 / np.array(self.params.prior_variances))) / self.agents
         likelihood = sum_softplus(odds) - alone / (2 * self.params.variance)
-        potential: np.ndarray = prior - likelihood
-        return potential
+        return prior - likelihood
 
     @property
     def _all_points(self) -> np.ndarray:

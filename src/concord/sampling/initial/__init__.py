@@ -3,8 +3,6 @@
 One module each (``contracts.InitialKind``).
 """
 
-from typing import Any
-
 import numpy as np
 
 from concord.contracts import dtype_of
@@ -26,11 +24,10 @@ class Law(Chosen):
 
         Agents are independent.
         """
-        moments: Moments | None = self.module.moments(self.params, dim)
-        return moments
+        return self.module.moments(self.params, dim)
 
 
-def positions(law: Law, problem: Problem, shape: Shape, rng: Any) -> np.ndarray:
+def positions(law: Law, problem: Problem, shape: Shape, rng: np.random.Generator) -> np.ndarray:
     """Return x^(0), (chains, agents, dim), float64 unless the problem declares another dtype."""
     x0 = np.asarray(law.module.draw(law.params, problem, shape, rng))
     if x0.shape != shape:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from concord.options import Chosen, Positive, build
 from concord.values import HUGEST, TINIEST
 
 LAST = 10**9  # no run has more iterations
+
+Step = TypeVar("Step", float, np.ndarray)  # one, or several, (steps,)
 
 
 class Schedule:
@@ -44,7 +46,7 @@ class Schedule:
         return f"Schedule({self.a!r}, {self.b!r}, {self.c!r}, {self.exponent!r})"
 
     @classmethod
-    def parse(cls, value: Any, where: str) -> Schedule:
+    def parse(cls, value: object, where: str) -> Schedule:
         """Return the schedule of a YAML form; ``where`` is the file and key for messages.
 
         A ConcordError if the form or kind is unknown, or a number is not positive.
@@ -66,17 +68,17 @@ class Schedule:
             )
         for k in (0, LAST):  # those of the papers never rise
             try:
-                value = schedule(k)
+                step = schedule(k)
             except (OverflowError, ZeroDivisionError):
-                value = math.nan
-            if not TINIEST <= value <= HUGEST:
+                step = math.nan
+            if not TINIEST <= step <= HUGEST:
                 raise ConcordError(
                     f"{at}its value at step {k} is no number from {TINIEST:g} to {HUGEST:g}; "
                     "give smaller exponents, or numbers nearer to 1"
                 )
         return schedule
 
-    def __call__(self, k: Any) -> Any:
+    def __call__(self, k: Step) -> Step:
         """Return a / (b + c k)^exponent at step k, or at several, (steps,); the first has k = 0."""
         return self.a / (self.b + self.c * k) ** self.exponent
 
@@ -101,7 +103,7 @@ class Schedule:
         form = self.plain()
         return str(form["kind"]) if isinstance(form, dict) else "constant"
 
-    def plain(self) -> float | dict[str, Any]:
+    def plain(self) -> float | dict[str, object]:
         """Return the YAML form that ``parse`` reads, the same for the same schedule."""
         if self.c == 0:
             return self.initial
@@ -130,12 +132,12 @@ class FunctionSchedule(Schedule):
     __slots__ = ("form", "function")
     constant, decay = False, math.nan  # nobody knows
 
-    def __init__(self, form: Chosen, function: Callable[[int], float]) -> None:
+    def __init__(self, form: Chosen, function: Callable[[float], float]) -> None:
         """Set the stated form, and its function of k."""
         super().__init__(math.nan)
         self.form, self.function = form, function
 
-    def __call__(self, k: Any) -> Any:
+    def __call__(self, k: Step) -> Step:
         """Return the function's value at step k, or at several steps, (steps,)."""
         if isinstance(k, np.ndarray):
             return np.array([float(self.function(one)) for one in k.tolist()])
@@ -145,7 +147,7 @@ class FunctionSchedule(Schedule):
         """Return a text that is the same for equal schedules."""
         return f"FunctionSchedule({self.form!r})"
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, object]:
         """Return the YAML form that ``parse`` reads."""
         return self.form.plain()
 

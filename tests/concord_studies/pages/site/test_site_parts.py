@@ -52,13 +52,6 @@ def test_every_equation_of_the_samplers_can_be_written():
             assert not latex or extension._to_mathml(None, latex, True), (kind, latex)
 
 
-def test_the_documents_that_the_index_names_are_there():
-    index = ROOT / "docs" / "index.md"
-    links = re.findall(r"\]\(([^)]+)\)", index.read_text())
-    assert len(links) > 8
-    assert all((index.parent / link).is_file() for link in links)
-
-
 def test_kinds_of_figures_that_no_paper_draws_have_a_picture_in_the_docs():
     """So the reference shows one of each where only the papers have been reproduced."""
     drawn = set()

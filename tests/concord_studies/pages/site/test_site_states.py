@@ -12,6 +12,7 @@ import pytest
 from hostile import HOSTILE
 
 import by_hand
+import everything as configured
 from concord_studies import provenance
 from concord_studies.claims import ledger, robustness
 from concord_studies.configuration.config import load_config
@@ -273,7 +274,7 @@ def test_a_study_of_ones_own(tmp_path, stage):
 
 def test_at_most_forty_entries_of_the_navigation_are_open(tmp_path):
     """On every page of the whole site; documents and kinds are there, too."""
-    studies = load_studies(ROOT / "config", checked=True)[1]
+    studies = configured.studies()
     made = Results(tmp_path / "results", studies)
     for key, study in studies.items():
         made.draw(key, next(iter(study.outputs("figures"))))

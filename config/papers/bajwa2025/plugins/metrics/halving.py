@@ -13,15 +13,16 @@ from itertools import pairwise
 import numpy as np
 
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, series, unmet_need
-
-METRICS = ("halving",)
-EXACT = METRICS
-LABELS = {"halving": Label("iterations that halve the exact bias", "iterations")}
+from concord_studies.metrics import Measurement, Row, series, unmet_need, yields
 
 ROUNDING = 1e-8  # posterior standard deviations, below which a bias is one of rounding
 
 
+@yields(
+    "halving",
+    exact=("*",),
+    labels={"halving": Label("iterations that halve the exact bias", "iterations")},
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield halving, per agent and average, at recorded iterations with a bias beyond rounding.
 

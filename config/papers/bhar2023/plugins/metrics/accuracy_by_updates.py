@@ -7,16 +7,17 @@ import numpy as np
 from concord.laws.intervals import mean_interval
 from concord_studies.contracts import Label
 from concord_studies.intervals import spread_interval
-from concord_studies.metrics import Measurement, Row, series
-
-METRICS = ("accuracy_after_mean", "accuracy_after_sd")
-RECORDS = ("accuracy",)
-LABELS = {
-    "accuracy_after_sd": Label("standard deviation of the accuracy by number of own updates"),
-    "accuracy_after_mean": Label("accuracy by number of own updates"),
-}
+from concord_studies.metrics import Measurement, Row, series, yields
 
 
+@yields(
+    ("accuracy_after_mean", "accuracy_after_sd"),
+    records=("accuracy",),
+    labels={
+        "accuracy_after_sd": Label("standard deviation of the accuracy by number of own updates"),
+        "accuracy_after_mean": Label("accuracy by number of own updates"),
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield accuracy_after_mean and accuracy_after_sd; the column iteration counts updates.
 

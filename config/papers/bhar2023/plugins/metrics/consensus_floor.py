@@ -7,18 +7,19 @@ import numpy as np
 
 from concord.laws.intervals import mean_interval
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, series
-
-METRICS = ("consensus_window", "consensus_floor")
-RECORDS = ("consensus_error",)
-LABELS = {
-    "consensus_window": Label("consensus error"),
-    "consensus_floor": Label("plateau of the consensus error", "plateau"),
-}
+from concord_studies.metrics import Measurement, Row, series, yields
 
 WINDOWS = 20
 
 
+@yields(
+    ("consensus_window", "consensus_floor"),
+    records=("consensus_error",),
+    labels={
+        "consensus_window": Label("consensus error"),
+        "consensus_floor": Label("plateau of the consensus error", "plateau"),
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield consensus_window and consensus_floor, means over chains with intervals.
 

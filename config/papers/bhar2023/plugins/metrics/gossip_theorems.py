@@ -28,35 +28,37 @@ from concord.random import activity
 from concord.samplers.gossip_ula import GossipULA
 from concord.sampling.initial import normal
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, final_rows, series, unmet_need
+from concord_studies.metrics import Measurement, Row, final_rows, series, unmet_need, yields
 from concord_studies.metrics._theorems import condition_metrics, condition_rows
 
 from .. import theory
 from .consensus_floor import window_rows
 
 LAW = ("bias", "bias_bound", "bound", "consensus", "excess", "floor", "kl", "kl_bound", "kl_most")
-METRICS = (
-    *("gossip.drift_share", "gossip.threshold", "gossip.threshold_bound"),
-    *("gossip.threshold_rederived", *condition_metrics("gossip.condition_[12]")),
-    *("gossip_added", "gossip_rederived", *(f"gossip_{name}" for name in LAW)),
+
+
+@yields(
+    (
+        *("gossip.drift_share", "gossip.threshold", "gossip.threshold_bound"),
+        *("gossip.threshold_rederived", *condition_metrics("gossip.condition_[12]")),
+        *("gossip_added", "gossip_rederived", *(f"gossip_{name}" for name in LAW)),
+    ),
+    network="perfect",  # it speaks of networks on which nothing is lost
+    conditions=("gossip.condition_[12]",),
+    labels={
+        "gossip_kl": Label("KL divergence of the average's law"),
+        "gossip_excess": Label("KL divergence of the average's law, less its limit"),
+        "gossip_floor": Label("plateau of the consensus error"),
+        "gossip_bias": Label(head="KL of the average"),
+        "gossip_bias_bound": Label(head="Theorem 2's bound"),
+        "gossip.condition_1": Label(head="Condition 1, (25)"),
+        "gossip.condition_2": Label(head="Condition 2, (26)"),
+        "gossip.drift_share": Label(head="share of the gradient"),
+        "gossip.threshold": Label(head="largest threshold at the end"),
+        "gossip.threshold_bound": Label(head="its bound (9)"),
+        "gossip.threshold_rederived": Label(head="(9) rederived"),
+    },
 )
-NETWORK = "perfect"  # it speaks of networks on which nothing is lost
-CONDITIONS = ("gossip.condition_[12]",)
-LABELS = {
-    "gossip_kl": Label("KL divergence of the average's law"),
-    "gossip_excess": Label("KL divergence of the average's law, less its limit"),
-    "gossip_floor": Label("plateau of the consensus error"),
-    "gossip_bias": Label(head="KL of the average"),
-    "gossip_bias_bound": Label(head="Theorem 2's bound"),
-    "gossip.condition_1": Label(head="Condition 1, (25)"),
-    "gossip.condition_2": Label(head="Condition 2, (26)"),
-    "gossip.drift_share": Label(head="share of the gradient"),
-    "gossip.threshold": Label(head="largest threshold at the end"),
-    "gossip.threshold_bound": Label(head="its bound (9)"),
-    "gossip.threshold_rederived": Label(head="(9) rederived"),
-}
-
-
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the theorems' bounds and conditions, and on linear regression the true values.
 

@@ -7,22 +7,23 @@ import numpy as np
 from concord.laws.intervals import mean_interval
 from concord_studies.contracts import Label
 from concord_studies.intervals import mean_over_chains
-from concord_studies.metrics import Measurement, Row, series
+from concord_studies.metrics import Measurement, Row, series, yields
 from concord_studies.metrics._references import require_posterior
 from concord_studies.transport import costs, distances, thin
-
-METRICS = ("posterior_w[12]", "posterior_w[12]_floor")
-RECORDS = ("draws",)
-LABELS = {
-    "posterior_w1_floor": Label(head="floor of W1, two dimensions"),
-    "posterior_w2_floor": Label(head="floor of W2, two dimensions"),
-}
 
 DRAWS = 1000
 ORDERS = (1, 2)
 FLOORS = 10
 
 
+@yields(
+    ("posterior_w[12]", "posterior_w[12]_floor"),
+    records=("draws",),
+    labels={
+        "posterior_w1_floor": Label(head="floor of W1, two dimensions"),
+        "posterior_w2_floor": Label(head="floor of W2, two dimensions"),
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield posterior_w1 and posterior_w2 per agent, and their floors.
 

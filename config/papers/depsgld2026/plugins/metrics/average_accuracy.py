@@ -6,12 +6,10 @@ import numpy as np
 
 from concord.laws.intervals import mean_interval
 from concord_studies.intervals import spread_interval
-from concord_studies.metrics import Measurement, Row, series, unmet_need
-
-METRICS = ("accuracy_mean", "accuracy_sd")
-APART = True
+from concord_studies.metrics import Measurement, Row, series, unmet_need, yields
 
 
+@yields(("accuracy_mean", "accuracy_sd"), apart=True)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield mean and standard deviation over chains of the accuracy of the average's parameters."""
     if not hasattr(m.problem, "accuracy") or "x_average" not in m.trace:

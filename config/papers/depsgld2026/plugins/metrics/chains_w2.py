@@ -17,17 +17,19 @@ from concord.laws.reference_laws import WithQuantiles
 from concord.laws.wasserstein import correct_interval
 from concord_studies.contracts import Label
 from concord_studies.intervals import mean_over_chains
-from concord_studies.metrics import Measurement, Row, series, unmet_need
+from concord_studies.metrics import Measurement, Row, series, unmet_need, yields
 from concord_studies.metrics._references import require_posterior
 
-METRICS = ("chains_w2", "chains_w2_floor")
-LABELS = {
-    "chains_w2": Label("W2 of the marginals of all chains at an iteration", "W2"),
-    "chains_w2_floor": Label(head="floor of W2"),
-}
 FLOORS = 100
 
 
+@yields(
+    ("chains_w2", "chains_w2_floor"),
+    labels={
+        "chains_w2": Label("W2 of the marginals of all chains at an iteration", "W2"),
+        "chains_w2_floor": Label(head="floor of W2"),
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield chains_w2 of agents and average with a bootstrap interval, and chains_w2_floor.
 

@@ -12,21 +12,23 @@ from concord.laws.intervals import mean_interval
 from concord.samplers.de_psgld import DEPSGLD
 from concord_studies.contracts import Label
 from concord_studies.intervals import wilson
-from concord_studies.metrics import Measurement, Row, final_rows, series, unmet_need
+from concord_studies.metrics import Measurement, Row, final_rows, series, unmet_need, yields
 
 from ..problems import polynomial
 
-METRICS = ("outside_share", "outside_distance", "envelope_w2")
-LABELS = {
-    "outside_share": Label("share of draws outside of the set", "outside"),
-    "outside_distance": Label("mean distance of draws from the set", "distance"),
-    "envelope_w2": Label(
-        "W2 from the constraint's envelope to the posterior", "W2 of the envelope"
-    ),
-}
 LEVELS = 100_000
 
 
+@yields(
+    ("outside_share", "outside_distance", "envelope_w2"),
+    labels={
+        "outside_share": Label("share of draws outside of the set", "outside"),
+        "outside_distance": Label("mean distance of draws from the set", "distance"),
+        "envelope_w2": Label(
+            "W2 from the constraint's envelope to the posterior", "W2 of the envelope"
+        ),
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the share of draws outside of the constraint set, and their distance from the set.
 

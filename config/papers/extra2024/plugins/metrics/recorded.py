@@ -22,19 +22,23 @@ from concord.laws.intervals import REPLICATES, mean_interval
 from concord.laws.wasserstein import bootstrap_w2
 from concord_studies.contracts import Label
 from concord_studies.datasets.tables import load_table
-from concord_studies.metrics import Measurement, Row, unmet_need
+from concord_studies.metrics import Measurement, Row, unmet_need, yields
 from concord_studies.metrics._references import require_gaussian
 
-METRICS = ("*_recorded", "recorded_*")
-LABELS = {
-    "recorded_inside": Label("share of recorded values inside our intervals", "inside"),
-    "recorded_least": Label("share that all records of one law exceed in 99 of 100 cases", "least"),
-    "recorded_usual": Label("share that a run of one law has on average", "usual"),
-}
 LEAST = 0.01
 PAIRS = 40  # of each resampled run with others
 
 
+@yields(
+    ("*_recorded", "recorded_*"),
+    labels={
+        "recorded_inside": Label("share of recorded values inside our intervals", "inside"),
+        "recorded_least": Label(
+            "share that all records of one law exceed in 99 of 100 cases", "least"
+        ),
+        "recorded_usual": Label("share that a run of one law has on average", "usual"),
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the authors' recorded values, and the share of them inside our scaled intervals.
 

@@ -12,14 +12,12 @@ from typing import Annotated
 import numpy as np
 from scipy.sparse import block_diag, csr_array
 
-from concord.contracts import DataSets, Stream
+from concord.contracts import DataSets, ProblemDeclaration, Stream
 from concord.errors import ConcordError
 from concord.options import Index, Options, Positive, Some
 from concord.problems.points import required_tables
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampling.partition import Partition
-
-NAME = "product of Gaussians"
 
 
 class Params(Options):
@@ -61,7 +59,7 @@ def check(params: Params, agents: int) -> None:
         raise ConcordError("table: there is none, and it states the laws; name a registered one")
 
 
-needs = required_tables
+DECLARES = ProblemDeclaration(name="product of Gaussians", needs=required_tables)
 
 
 def build(

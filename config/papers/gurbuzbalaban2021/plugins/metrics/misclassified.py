@@ -7,20 +7,21 @@ import numpy as np
 from concord.laws.intervals import REPLICATES
 from concord_studies.contracts import Label
 from concord_studies.intervals import percentile_interval, percentiles
-from concord_studies.metrics import Measurement, Row, series
+from concord_studies.metrics import Measurement, Row, series, yields
 
-METRICS = tuple(
-    f"misclassified_{statistic}"
-    for statistic in ("mean", "median", "min", "max", "q25", "q75", "whisker_lo", "whisker_hi")
+
+@yields(
+    tuple(
+        f"misclassified_{statistic}"
+        for statistic in ("mean", "median", "min", "max", "q25", "q75", "whisker_lo", "whisker_hi")
+    ),
+    records=("misclassified",),
+    apart=True,
+    labels={
+        "misclassified_median": Label("points classified wrong, median over chains"),
+        "misclassified_mean": Label("points classified wrong, mean over chains"),
+    },
 )
-RECORDS = ("misclassified",)
-APART = True
-LABELS = {
-    "misclassified_median": Label("points classified wrong, median over chains"),
-    "misclassified_mean": Label("points classified wrong, mean over chains"),
-}
-
-
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield quartiles, whiskers, extremes and mean over chains of the misclassified points.
 

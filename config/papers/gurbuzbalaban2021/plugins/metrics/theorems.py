@@ -15,41 +15,43 @@ from concord.samplers.de_sgld import DESGLD
 from concord.sampling.initial import normal
 from concord.sampling.schedules import Schedule
 from concord_studies.contracts import Label, SampledLaw
-from concord_studies.metrics import Measurement, Row, final_rows, series, unmet_need
+from concord_studies.metrics import Measurement, Row, final_rows, series, unmet_need, yields
 from concord_studies.metrics._theorems import condition_rows
 
 from .. import theory
 
 OF_LEMMA12 = ("beta", "(4.9)", "(4.10), first bound", "(4.10), second bound")
 SHARED = ("connected graph", "step size", "strong convexity")
-METRICS = (
-    *("theorem2.*", "theorem2_bound", "theorem2_rederived", "w2_exact_mean"),
-    *("theorem10.*", "theorem10_bound", "theorem10_rederived", "lemma12.*"),
-    *("budget_w2", "budget_ratio"),
-)
-EXACT = METRICS
-NETWORK = "perfect"  # they speak of networks on which nothing is lost
-CONDITIONS = (
-    *(f"theorem2.{name}" for name in (*SHARED, "contraction", "decay")),
-    *(f"theorem10.{name}" for name in (*SHARED, *OF_LEMMA12)),
-    *("theorem10.Lemma 15, decay", "theorem10.Lemma 15, step size", "lemma12.*"),
-)
-LABELS = {
-    "w2_exact_mean": Label("exact W2, mean over the agents", "exact mean W2"),
-    "theorem2_bound": Label("bound of Theorem 2", "bound"),
-    "theorem2_rederived": Label(head="bound, rederived"),
-    "theorem10_bound": Label("bound of Theorem 10", "bound"),
-    "theorem10_rederived": Label(head="bound, rederived"),
-    "lemma12.beta": Label(head="beta = 1 - gamma eta in [0, 1)"),
-    "lemma12.(4.9)": Label(head="(4.9), eta^2 at most"),
-    "lemma12.(4.10), first bound": Label(head="(4.10), beta at most (first bound)"),
-    "lemma12.(4.10), second bound": Label(head="(4.10), beta at most (second bound)"),
-    "budget_ratio": Label("exact W2 after K steps, over the rate in K", "over sqrt(log K / K)"),
-    "budget_w2": Label(head="exact W2 after K steps"),
-}
 BUDGETS = tuple(100 * 2**n for n in range(8))
 
 
+@yields(
+    (
+        *("theorem2.*", "theorem2_bound", "theorem2_rederived", "w2_exact_mean"),
+        *("theorem10.*", "theorem10_bound", "theorem10_rederived", "lemma12.*"),
+        *("budget_w2", "budget_ratio"),
+    ),
+    network="perfect",  # they speak of networks on which nothing is lost
+    exact=("*",),
+    conditions=(
+        *(f"theorem2.{name}" for name in (*SHARED, "contraction", "decay")),
+        *(f"theorem10.{name}" for name in (*SHARED, *OF_LEMMA12)),
+        *("theorem10.Lemma 15, decay", "theorem10.Lemma 15, step size", "lemma12.*"),
+    ),
+    labels={
+        "w2_exact_mean": Label("exact W2, mean over the agents", "exact mean W2"),
+        "theorem2_bound": Label("bound of Theorem 2", "bound"),
+        "theorem2_rederived": Label(head="bound, rederived"),
+        "theorem10_bound": Label("bound of Theorem 10", "bound"),
+        "theorem10_rederived": Label(head="bound, rederived"),
+        "lemma12.beta": Label(head="beta = 1 - gamma eta in [0, 1)"),
+        "lemma12.(4.9)": Label(head="(4.9), eta^2 at most"),
+        "lemma12.(4.10), first bound": Label(head="(4.10), beta at most (first bound)"),
+        "lemma12.(4.10), second bound": Label(head="(4.10), beta at most (second bound)"),
+        "budget_ratio": Label("exact W2 after K steps, over the rate in K", "over sqrt(log K / K)"),
+        "budget_w2": Label(head="exact W2 after K steps"),
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     r"""Yield bound, exact mean W2, constants and conditions; refuse runs they say nothing of.
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from concord.errors import ConcordError
+from concord.kinds import Declaration
 from concord.networks.topologies import ring
 from concord.options import Options as Params
 
-NAME = "ring"
+DECLARES = Declaration(name="ring")
 
 
 def graph(params: Params, agents: int) -> Any:

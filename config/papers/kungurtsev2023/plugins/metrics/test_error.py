@@ -14,13 +14,14 @@ import numpy as np
 
 from concord.laws.intervals import mean_interval
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, series, unmet_need
-
-METRICS = ("test_error",)
-RECORDS = ("draws",)
-LABELS = {"test_error": Label("mean squared error on rows for testing", "test error")}
+from concord_studies.metrics import Measurement, Row, series, unmet_need, yields
 
 
+@yields(
+    "test_error",
+    records=("draws",),
+    labels={"test_error": Label("mean squared error on rows for testing", "test error")},
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield each agent's error by iteration, a mean over chains with an interval."""
     if getattr(m.problem, "test", None) is None:

@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from concord.contracts import DataSets, Stream
+from concord.contracts import DataSets, ProblemDeclaration, Stream
 from concord.laws.gaussian import Gaussian
 from concord.options import Options, Positive
 from concord.problems.points import split_test_rows
@@ -24,7 +24,7 @@ from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampling.partition import Partition, check_rows
 from concord_studies.datasets import readers
 
-NAME = "partial views"
+DECLARES = ProblemDeclaration(name="partial views")
 FEATURES = 10
 TEST = 0.3  # of the rows
 

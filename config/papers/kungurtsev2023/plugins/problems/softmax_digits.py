@@ -19,7 +19,7 @@ from typing import Annotated, Literal
 import numpy as np
 from scipy.special import log_softmax, softmax
 
-from concord.contracts import DataSets, Stream
+from concord.contracts import DataSets, ProblemDeclaration, Stream
 from concord.errors import ConcordError
 from concord.options import Options
 from concord.problems.one_data_set import OneDataSet
@@ -27,7 +27,7 @@ from concord.problems.points import split_test_rows
 from concord.sampling.partition import AgentData, Partition, check_rows
 from concord_studies.datasets import readers
 
-NAME = "softmax regression on digits"
+DECLARES = ProblemDeclaration(name="softmax regression on digits")
 TEST, SIDE, CLASSES = 360, 8, 10
 PRIOR_VARIANCE = 0.1  # v
 

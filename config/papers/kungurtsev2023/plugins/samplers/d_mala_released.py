@@ -51,7 +51,7 @@ class State(NamedTuple):
     curvature: np.ndarray
 
 
-class DMALAReleased(FullGradientSampler):
+class DMALAReleased(FullGradientSampler[State]):
     """D-MALA with standard deviation epsilon of a step's noise, and R rounds of averaging."""
 
     name: ClassVar[str] = "D-MALA as released"

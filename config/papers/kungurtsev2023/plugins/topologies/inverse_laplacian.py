@@ -11,10 +11,11 @@ Source: the released code of kungurtsev2023, which calls it a ring.
 import networkx as nx
 import numpy as np
 
+from concord.kinds import Declaration
 from concord.networks.topologies import complete
 from concord.options import Options as Params
 
-NAME = "inverse Laplacian of a path"
+DECLARES = Declaration(name="inverse Laplacian of a path")
 
 
 def graph(params: Params, agents: int) -> np.ndarray:

@@ -14,24 +14,27 @@ import numpy as np
 from concord.problem import CountedProblem
 from concord_studies import metrics
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, series, unmet_need
+from concord_studies.metrics import Measurement, Row, series, unmet_need, yields
 from concord_studies.metrics.stationary import NAMES, compare_gaussians
 
 OF_LAWS = tuple(f"admm_{name}" for name in NAMES)
 METRICS = (*OF_LAWS, "global_loss", "excess_loss", "least_loss")
-EXACT = METRICS
-LABELS = {
-    "admm_w2": Label("W2 of the agent's law to the posterior", "W2"),
-    "admm_trace": Label("trace of the law's covariance over the posterior's", "variance ratio"),
-    "admm_narrowest": Label(head="narrowest direction"),
-    "admm_widest": Label(head="widest direction"),
-    "admm_bias": Label("bias of the law's mean, in posterior standard deviations", "bias"),
-    "global_loss": Label("loss of all agents at an agent's mean"),
-    "excess_loss": Label("loss above the least, of all agents at an agent's mean"),
-    "least_loss": Label("least loss of all agents together"),
-}
 
 
+@yields(
+    METRICS,
+    exact=("*",),
+    labels={
+        "admm_w2": Label("W2 of the agent's law to the posterior", "W2"),
+        "admm_trace": Label("trace of the law's covariance over the posterior's", "variance ratio"),
+        "admm_narrowest": Label(head="narrowest direction"),
+        "admm_widest": Label(head="widest direction"),
+        "admm_bias": Label("bias of the law's mean, in posterior standard deviations", "bias"),
+        "global_loss": Label("loss of all agents at an agent's mean"),
+        "excess_loss": Label("loss above the least, of all agents at an agent's mean"),
+        "least_loss": Label("least loss of all agents together"),
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the numbers of the recorded agents' laws at every recorded iteration but the first."""
     if not hasattr(m.sampler, "family"):
@@ -42,7 +45,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     network, counted = m.network.start(x0), CountedProblem(problem, 1)
     least = float(problem.potential(np.broadcast_to(target.mean, shape)).sum())  # type: ignore[attr-defined]
     yield from metrics.final_rows(m, {"least_loss": least})
-    state = m.sampler.init(x0, problem, network, rng)
+    state = m.sampler.init(x0, counted, network, rng)
     for k in range(m.iterations):
         state = m.sampler.step(state, k, counted, network, rng)
         if k + 1 not in m.trace.draw:

@@ -13,14 +13,14 @@ Source: mollenhoff2025's released code.
 
 import numpy as np
 
-from concord.contracts import DataSets, Stream
+from concord.contracts import DataSets, ProblemDeclaration, Stream
 from concord.options import Options as Params
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampling.partition import Partition, check_rows
 
-NAME = "least squares for digits"
 TABLE, CLASSES = "mollenhoff2025_digits", 10
 PRIOR_PRECISION = 25.0  # delta
+DECLARES = ProblemDeclaration(name="least squares for digits", needs=lambda params: (TABLE,))
 
 
 class RidgeDigits(QuadraticProblem):
@@ -40,11 +40,6 @@ class RidgeDigits(QuadraticProblem):
 def check(params: Params, agents: int) -> None:
     """Raise a ConcordError for more agents than digits."""
     check_rows(CLASSES, agents)
-
-
-def needs(params: Params) -> tuple[str, ...]:
-    """Return the name of the table of images."""
-    return (TABLE,)
 
 
 def build(

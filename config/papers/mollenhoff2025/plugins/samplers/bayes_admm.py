@@ -57,7 +57,7 @@ class State(NamedTuple):
     dual: np.ndarray
 
 
-class BayesADMM(FullGradientSampler):
+class BayesADMM(FullGradientSampler[State]):
     """Federated ADMM over a family of normal laws, with penalty rho and damping gamma."""
 
     name: ClassVar[str] = "BayesADMM"

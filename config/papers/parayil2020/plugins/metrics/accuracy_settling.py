@@ -7,18 +7,19 @@ import numpy as np
 from concord.laws.intervals import REPLICATES, mean_interval
 from concord_studies.contracts import Label
 from concord_studies.intervals import excess_interval
-from concord_studies.metrics import Measurement, Row, series
-
-METRICS = ("accuracy_network", "accuracy_settled", "accuracy_apart")
-RECORDS = ("accuracy",)
-LABELS = {
-    "accuracy_network": Label("accuracy, mean over the agents"),
-    "accuracy_apart": Label("difference of the agents' accuracies"),
-}
+from concord_studies.metrics import Measurement, Row, series, yields
 
 TOLERANCE = 0.005
 
 
+@yields(
+    ("accuracy_network", "accuracy_settled", "accuracy_apart"),
+    records=("accuracy",),
+    labels={
+        "accuracy_network": Label("accuracy, mean over the agents"),
+        "accuracy_apart": Label("difference of the agents' accuracies"),
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the network's accuracy, its settling iteration, and the agents' disagreement.
 

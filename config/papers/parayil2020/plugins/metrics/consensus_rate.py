@@ -15,23 +15,24 @@ from concord.samplers.d_ula import DULA
 from concord.samplers.gossip_ula import GossipULA
 from concord_studies.contracts import Label
 from concord_studies.intervals import percentile_interval
-from concord_studies.metrics import Measurement, Row, series, unmet_need
-
-METRICS = (
-    "consensus_binned",
-    *("consensus_exponent", "consensus_exponent_bound", "consensus_exponent_ratio"),
-)
-RECORDS = ("consensus_error",)
-LABELS = {
-    "consensus_exponent": Label(head="measured exponent"),
-    "consensus_exponent_bound": Label(head="delta_2 - 2 delta_1"),
-    "consensus_exponent_ratio": Label(head="delta_2 - delta_1"),
-}
+from concord_studies.metrics import Measurement, Row, series, unmet_need, yields
 
 BINS = 24
 FITTED = 0.01
 
 
+@yields(
+    (
+        "consensus_binned",
+        *("consensus_exponent", "consensus_exponent_bound", "consensus_exponent_ratio"),
+    ),
+    records=("consensus_error",),
+    labels={
+        "consensus_exponent": Label(head="measured exponent"),
+        "consensus_exponent_bound": Label(head="delta_2 - 2 delta_1"),
+        "consensus_exponent_ratio": Label(head="delta_2 - delta_1"),
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield consensus_binned over time and consensus_exponent, with the bound's exponent.
 

@@ -13,19 +13,20 @@ from concord.laws.gaussian import Gaussian
 from concord.problem import Quadratic
 from concord.samplers.d_ula import DULA
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, series, unmet_need
+from concord_studies.metrics import Measurement, Row, series, unmet_need, yields
 from concord_studies.metrics._theorems import Condition, condition_metrics, condition_rows
 
-METRICS = ("kl_average", "consensus_exact", *condition_metrics("theorem2_step.a below (26)"))
-EXACT = METRICS
-NETWORK = "perfect"  # it speaks of networks on which nothing is lost
-CONDITIONS = ("theorem2_step.*",)
-LABELS = {
-    "kl_average": Label("KL divergence of the average's law", "KL of the average"),
-    "consensus_exact": Label("exact consensus error"),
-}
 
-
+@yields(
+    ("kl_average", "consensus_exact", *condition_metrics("theorem2_step.a below (26)")),
+    network="perfect",  # it speaks of networks on which nothing is lost
+    exact=("*",),
+    conditions=("theorem2_step.*",),
+    labels={
+        "kl_average": Label("KL divergence of the average's law", "KL of the average"),
+        "consensus_exact": Label("exact consensus error"),
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield KL of the average's law, the consensus error, and condition (26).
 

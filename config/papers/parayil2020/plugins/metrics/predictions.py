@@ -39,7 +39,7 @@ import numpy as np
 
 from concord_studies.contracts import Label, WithTestSets
 from concord_studies.intervals import mean_over_chains, wilson
-from concord_studies.metrics import Measurement, Row, unmet_need
+from concord_studies.metrics import Measurement, Row, unmet_need, yields
 
 PATTERNS = (
     *("accuracy_{set}", "accuracy_apart_{set}", "recall_{set}_[0-9]"),
@@ -55,24 +55,25 @@ WORDS = {
     "confidence_mean": "mean probability of the predicted label",
     "confidence_sd": "standard deviation of the predicted label's probability",
 }
-METRICS = (
-    *(name.format(set=test_set) for test_set in TEST_SETS for name in PATTERNS),
-    "learned_share",
-)
-RECORDS = ("predictive",)
-LABELS = {
-    "learned_share": Label("part of the chains that learn", "share of chains that learn"),
-    **{
-        f"{name}_{test_set}": Label(f"{WORDS.get(name, name.replace('_', ' '))}{rest} on {title}")
-        for test_set, title in TEST_SETS.items()
-        for name, rest in ((m.partition("_{set}")[0], " {}" * ("[" in m)) for m in PATTERNS)
-    },
-}
 
 BINS = 40
 LEARNED = 0.5
 
 
+@yields(
+    (*(name.format(set=test_set) for test_set in TEST_SETS for name in PATTERNS), "learned_share"),
+    records=("predictive",),
+    labels={
+        "learned_share": Label("part of the chains that learn", "share of chains that learn"),
+        **{
+            f"{name}_{test_set}": Label(
+                f"{WORDS.get(name, name.replace('_', ' '))}{rest} on {title}"
+            )
+            for test_set, title in TEST_SETS.items()
+            for name, rest in ((m.partition("_{set}")[0], " {}" * ("[" in m)) for m in PATTERNS)
+        },
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield predictive metrics of each recorded agent and test set, at the last iteration."""
     mean, sd = m.trace["predictive_mean"].astype(float), m.trace["predictive_sd"]

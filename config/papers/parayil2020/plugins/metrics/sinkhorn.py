@@ -18,21 +18,9 @@ import numpy as np
 
 from concord_studies.contracts import Label
 from concord_studies.intervals import mean_over_chains
-from concord_studies.metrics import Measurement, Row
+from concord_studies.metrics import Measurement, Row, yields
 from concord_studies.metrics._references import require_posterior
 from concord_studies.transport import costs, distances, thin
-
-METRICS = (
-    *("sinkhorn", "sinkhorn_floor", "sinkhorn_set_[0-9]*"),
-    *("w1_pooled", "w1_pooled_floor", "w1_pooled_set_[0-9]*"),
-)
-RECORDS = ("draws",)
-LABELS = {
-    "sinkhorn": Label("Sinkhorn distance", "Sinkhorn"),
-    "sinkhorn_floor": Label(head="floor of Sinkhorn"),
-    "w1_pooled": Label(head="exact W1"),
-    "w1_pooled_floor": Label(head="floor of W1"),
-}
 
 REGULARIZATION = 0.1
 DRAWS = 1500
@@ -44,6 +32,19 @@ ATTEMPTS = (np.float32, 1.5, 2000), (np.float64, 1.5, 2000), (np.float64, 1.0, 1
 NAMES = ("sinkhorn", "w1_pooled")
 
 
+@yields(
+    (
+        *("sinkhorn", "sinkhorn_floor", "sinkhorn_set_[0-9]*"),
+        *("w1_pooled", "w1_pooled_floor", "w1_pooled_set_[0-9]*"),
+    ),
+    records=("draws",),
+    labels={
+        "sinkhorn": Label("Sinkhorn distance", "Sinkhorn"),
+        "sinkhorn_floor": Label(head="floor of Sinkhorn"),
+        "w1_pooled": Label(head="exact W1"),
+        "w1_pooled_floor": Label(head="floor of W1"),
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield both distances per data set and agent, their means over data sets, and their floors.
 

@@ -8,18 +8,19 @@ import numpy as np
 from concord.problems.kinds import tied_mixture
 from concord_studies.contracts import Label
 from concord_studies.intervals import wilson
-from concord_studies.metrics import Measurement, Row, unmet_need
-
-METRICS = ("two_modes_share",)
-LABELS = {
-    "two_modes_share": Label(
-        "part of such data sets with two modes", "share of such data sets with two modes"
-    ),
-}
+from concord_studies.metrics import Measurement, Row, unmet_need, yields
 
 SETS = 200
 
 
+@yields(
+    "two_modes_share",
+    labels={
+        "two_modes_share": Label(
+            "part of such data sets with two modes", "share of such data sets with two modes"
+        ),
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the share of simulated data sets, ``SETS`` of them, whose posterior has two modes.
 

@@ -26,7 +26,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from msgspec import Meta
 
-from concord.contracts import DataSets, Stream
+from concord.contracts import DataSets, ProblemDeclaration, Stream
 from concord.errors import ConcordError
 from concord.options import Count, Index, Options, Positive
 from concord.problems.one_data_set import OneDataSet
@@ -34,14 +34,6 @@ from concord.sampling.partition import Partition, check_rows
 from concord_studies.datasets.readers import digits as sklearn_digits
 
 from .. import readers
-
-NAME = "LeNet"
-
-# What a job that samples this problem takes: its conda environment (envs/lenet.yaml), memory,
-# minutes. It lasts long enough to show its progress.
-JOB = {"environment": "lenet", "mem_mb": 3000, "runtime": 60}
-
-AMPLIFIES = "training: the last digit of a sum over a batch moves every later step"
 
 # Of each layer, with 6 and 16 maps of 5 x 5 kernels: its outputs, and the inputs of each (fan-in).
 UNITS, FANS = np.array([6, 16, 120, 84, 10]), np.array([25, 150, 400, 120, 84])
@@ -88,16 +80,6 @@ def check(params: Params, agents: int) -> None:
     check_rows(min(TRAIN, params.training_images or TRAIN), agents)
 
 
-def needs(params: Params) -> tuple[str, ...]:
-    """Return the names of the data sets that must be downloaded."""
-    return ("mnist",)
-
-
-def takes(params: Params) -> tuple[str, ...]:
-    """Return the names of the data sets that are used if they are downloaded."""
-    return ("svhn",) if "svhn" in params.out_of_distribution else ()
-
-
 def unavailable() -> str | None:
     """Return how to install PyTorch if it is missing; None if the problem can be computed."""
     if find_spec("torch") is None:
@@ -106,6 +88,17 @@ def unavailable() -> str | None:
             "`python -m pip install -e '.[lenet]'`, or let conda do it: `snakemake --sdm conda`"
         )
     return None
+
+
+DECLARES = ProblemDeclaration(
+    name="LeNet",
+    needs=lambda params: ("mnist",),
+    takes=lambda params: ("svhn",) if "svhn" in params.out_of_distribution else (),
+    unavailable=unavailable,
+    # Minutes for which a job lasts long enough to show its progress.
+    job={"environment": "lenet", "mem_mb": 3000, "runtime": 60},
+    amplifies="training: the last digit of a sum over a batch moves every later step",
+)
 
 
 def _torch() -> Any:

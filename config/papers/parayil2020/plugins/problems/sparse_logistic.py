@@ -22,9 +22,8 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from concord.contracts import DataSets, Stream
+from concord.contracts import DataSets, ProblemDeclaration, Stream
 from concord.errors import ConcordError
-from concord.libraries import sparse
 from concord.options import Options, Positive
 from concord.problems.arithmetic import sigmoid
 from concord.sampling.partition import Partition
@@ -54,6 +53,9 @@ def needs(params: Params) -> tuple[str, ...]:
     return ("a9a",)
 
 
+DECLARES = ProblemDeclaration(needs=needs)
+
+
 def check(params: Params, agents: int) -> None:
     """Raise a ConcordError for more agents than training rows, or if no row is left to test."""
     if not agents <= params.train_rows < ROWS:
@@ -69,7 +71,9 @@ def build(
     """Load a9a, and append an intercept column of ones unless the options leave it out."""
     features, labels = readers.a9a(data_sets.folder / "a9a" / "a9a")
     if params.intercept == "ones":
-        features = sparse().hstack([features, sparse().csr_array(np.ones((len(labels), 1)))])
+        from scipy import sparse  # not at the start of every job
+
+        features = sparse.hstack([features, sparse.csr_array(np.ones((len(labels), 1)))])
     return SparseLogistic(features, labels, params, agents, partition, stream)
 
 

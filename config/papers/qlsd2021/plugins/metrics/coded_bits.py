@@ -19,16 +19,17 @@ from collections.abc import Callable, Iterator
 
 from concord.networks.compressions import qsgd
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, final_rows, unmet_need
-
-METRICS = ("saved_by_coding", "saved_by_coding_natural")
-EXACT = METRICS
-LABELS = {
-    "saved_by_coding": Label("32 bits for every coordinate, over the bits of its code"),
-    "saved_by_coding_natural": Label("the same, with natural logarithms in the code's length"),
-}
+from concord_studies.metrics import Measurement, Row, final_rows, unmet_need, yields
 
 
+@yields(
+    ("saved_by_coding", "saved_by_coding_natural"),
+    exact=("*",),
+    labels={
+        "saved_by_coding": Label("32 bits for every coordinate, over the bits of its code"),
+        "saved_by_coding_natural": Label("the same, with natural logarithms in the code's length"),
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield 32 d over the bits of a coded message, with the base-2 and the natural logarithm."""
     compression = getattr(m.sampler, "compression", None)

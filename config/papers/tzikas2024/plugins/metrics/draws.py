@@ -5,12 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.errors import ConcordError
-from concord_studies.metrics import Measurement, Row, final_rows, series
-
-METRICS = ("draw", "law_mean", "law_sd", "posterior_mean", "posterior_sd")
-RECORDS = ("draws",)
+from concord_studies.metrics import Measurement, Row, final_rows, series, yields
 
 
+@yields(("draw", "law_mean", "law_sd", "posterior_mean", "posterior_sd"), records=("draws",))
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield every recorded draw, one row per chain, and the exact laws to compare draws with.
 

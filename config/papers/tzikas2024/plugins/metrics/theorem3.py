@@ -16,28 +16,8 @@ from concord.networks.spectrum import spectrum_of
 from concord.problem import Quadratic
 from concord.samplers.admm import ADMM
 from concord_studies.contracts import Label, SampledLaw
-from concord_studies.metrics import Measurement, Row, final_rows, series, unmet_need
+from concord_studies.metrics import Measurement, Row, final_rows, series, unmet_need, yields
 from concord_studies.metrics._references import require_gaussian
-
-METRICS = (
-    *("theorem3.*", "theorem3_bound", "theorem3_distance", "theorem3_penalty"),
-    "posterior_covariance_max",
-)
-EXACT = METRICS
-NETWORK = "perfect"  # it speaks of networks on which nothing is lost
-CONDITIONS = ("theorem3.holds",)
-LABELS = {
-    "theorem3.tau_G": Label("condition number of the graph", "tau_G"),
-    "theorem3.limit_at_2": Label(head="limit of tau_f at m_f = 2"),
-    "theorem3.limit": Label(head="limit of tau_f"),
-    "theorem3.holds": Label(head="condition"),
-    "theorem3_distance": Label(head="exact distance"),
-    "theorem3_bound": Label(head="bound"),
-    "theorem3_penalty": Label(head="rho of the proof"),
-    "posterior_covariance_max": Label(
-        "largest entry of the posterior's covariance", "largest covariance entry"
-    ),
-}
 
 
 class Theorem(NamedTuple):
@@ -62,6 +42,27 @@ class Theorem(NamedTuple):
     penalty: float
 
 
+@yields(
+    (
+        *("theorem3.*", "theorem3_bound", "theorem3_distance", "theorem3_penalty"),
+        "posterior_covariance_max",
+    ),
+    network="perfect",  # it speaks of networks on which nothing is lost
+    exact=("*",),
+    conditions=("theorem3.holds",),
+    labels={
+        "theorem3.tau_G": Label("condition number of the graph", "tau_G"),
+        "theorem3.limit_at_2": Label(head="limit of tau_f at m_f = 2"),
+        "theorem3.limit": Label(head="limit of tau_f"),
+        "theorem3.holds": Label(head="condition"),
+        "theorem3_distance": Label(head="exact distance"),
+        "theorem3_bound": Label(head="bound"),
+        "theorem3_penalty": Label(head="rho of the proof"),
+        "posterior_covariance_max": Label(
+            "largest entry of the posterior's covariance", "largest covariance entry"
+        ),
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield Theorem 3's constants, its bound where it has one, and what it bounds.
 
@@ -101,7 +102,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     chosen, size = structs.replace(sampler, penalty=theorem.penalty), problem.agents * problem.dim
     update = update_of(chosen, problem, m.network)
     start = start_of(m, update)
-    law = paths.build_path(update, start, 1, size, last=m.iterations).law(m.trace.draw.tolist())
+    law = paths.build_path(update, start, 1, size).law(m.trace.draw.tolist())
     one, every = problem.sampled, np.eye(problem.agents)
     all_agents = Gaussian(np.tile(one.mean, problem.agents), np.kron(every, one.cov))
     laplacian = as_dense(m.network.graph.laplacian)

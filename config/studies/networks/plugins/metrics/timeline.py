@@ -3,13 +3,11 @@
 from collections.abc import Iterator
 
 from concord.sampling.trace import TIMES
-from concord_studies.metrics import Measurement, Row, final_rows, series
+from concord_studies.metrics import Measurement, Row, final_rows, series, yields
 from concord_studies.metrics._prices import vector_bytes
 
-METRICS = ("ended", "waited", "sending")
-NETWORK = "clocked"
 
-
+@yields(("ended", "waited", "sending"), network="clocked")
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield when the first chain's agents ended and waited for each step, and sending times.
 

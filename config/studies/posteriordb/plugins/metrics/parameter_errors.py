@@ -10,29 +10,32 @@ from concord.contracts import WithNames
 from concord.distances import positions
 from concord.laws.intervals import quantile
 from concord_studies.contracts import Label
-from concord_studies.metrics import Measurement, Row, unmet_need
+from concord_studies.metrics import Measurement, Row, unmet_need, yields
 from concord_studies.metrics._references import require_posterior
 from concord_studies.transport import thin
 
 METRICS = ("parameter_mean_error", "parameter_sd_error", "parameter_sd_less")
-RECORDS = ("draws",)
-LABELS = {
-    "parameter_mean_error": Label(
-        says="the largest error of a parameter's mean, in posterior standard deviations",
-        head="mean, off by",
-    ),
-    "parameter_sd_error": Label(
-        says="the largest |log2| of a parameter's standard deviation over the posterior's",
-        head="sd, |log2| off by",
-    ),
-    "parameter_sd_less": Label(
-        says="parameter_sd_error of the agents' average less that of the worst agent",
-        head="sd, average less worst agent",
-    ),
-}
 MOST, GROUPS = 20_000, 20
 
 
+@yields(
+    METRICS,
+    records=("draws",),
+    labels={
+        "parameter_mean_error": Label(
+            says="the largest error of a parameter's mean, in posterior standard deviations",
+            head="mean, off by",
+        ),
+        "parameter_sd_error": Label(
+            says="the largest |log2| of a parameter's standard deviation over the posterior's",
+            head="sd, |log2| off by",
+        ),
+        "parameter_sd_less": Label(
+            says="parameter_sd_error of the agents' average less that of the worst agent",
+            head="sd, average less worst agent",
+        ),
+    },
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the largest errors over parameters: of all agents (network), and of their average.
 

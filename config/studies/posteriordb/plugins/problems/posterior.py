@@ -9,21 +9,22 @@ Needs: NumPyro (the extra ``numpyro``) and the data sets posteriordb_<posterior>
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from concord.contracts import DataSets, Stream
-from concord.models.model import install_hint, of_studies
+from concord.contracts import DataSets, ProblemDeclaration, Stream
+from concord.models.model import install_hint
 from concord.models.numpyro import from_numpyro
 from concord.options import Options
 from concord.problems import arrays
 from concord.sampling.partition import Partition, check_rows
 from concord_studies.datasets import registry
 from concord_studies.datasets.registry import verify
+from concord_studies.problems._model_files import configure_jax
 
 from .. import readers
 
-JOB = {"environment": "models", "mem_mb": 2000, "runtime": 15}
 ROWS = {
     **{"ark": 195, "diamonds": 5000, "earnings": 1192, "eight_schools": 8, "gauss_mix": 1000},
     **{"gp_pois_regr": 11, "kidiq": 434, "kidiq_z": 434, "kilpisjarvi": 62, "mesquite": 46},
@@ -47,11 +48,11 @@ def needs(params: Params) -> tuple[str, ...]:
     return (f"posteriordb_{params.posterior}",)
 
 
-def unavailable() -> str | None:
-    """Say what to install where it cannot be computed."""
-    return install_hint("NumPyro")
-
-
+DECLARES = ProblemDeclaration(
+    needs=needs,
+    unavailable=partial(install_hint, "NumPyro"),
+    job={"environment": "models", "mem_mb": 2000, "runtime": 15},
+)
 _BUILT: dict[tuple[Any, ...], Any] = {}
 
 
@@ -71,7 +72,7 @@ def split(
     params: Params, agents: int, resources: Path, coordinates: Any = "laplace", **more: Any
 ) -> Any:
     """Read data and draws, and return the problem of the model's rows, split over agents."""
-    of_studies("NumPyro", resources)
+    configure_jax("NumPyro", resources)
     from .. import models  # of an extra
 
     (dataset,), posterior = needs(params), models.POSTERIORS[params.posterior]

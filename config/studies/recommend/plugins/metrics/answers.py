@@ -33,11 +33,11 @@ from concord.problems.from_options import NoDataSets
 from concord.problems.gaussian_fit import fit
 from concord.sampling.partition import Partition, PartitionChoice
 from concord_arena import prices, recommend, scores
-from concord_arena.answer import READS, Search, Wish
 from concord_arena.entries import scale_entries
+from concord_arena.question import READS, Question, Wish
 from concord_arena.read_outs import bytes_of, read_out
 from concord_arena.trials import Trials
-from concord_studies.metrics import Measurement, Row
+from concord_studies.metrics import Measurement, Row, yields
 
 BUDGETS = ({"gradients": 100}, {"bytes": 6400}, {"gradients": 1000}, {"bytes": 64000})
 TIMES = ({"seconds": 1.0}, {"seconds": 10.0})  # where the network has a clock
@@ -62,9 +62,8 @@ NEARLY, LEAST_SCORE = 1.3, 1e-5
 SETTINGS, DRAWS_NEAR, FINER = 48, 12, 4  # of brute force: drawn of each, around minima, what leads
 FEW = ("de_sgld", "extra_sgld")  # of a single case, as at smoke scale
 
-METRICS = ("score.*", "least.*", "predicted.*", "measured.*", "best.*", "doubted.*", "share.*")
 
-
+@yields(("score.*", "least.*", "predicted.*", "measured.*", "best.*", "doubted.*", "share.*"))
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the metrics, cases as iterations."""
     gaussian = isinstance(m.problem, Quadratic)
@@ -258,7 +257,7 @@ def _least_of_chains(m: Measurement, problem: Problem, budget: Any, names: Any) 
     """Return the least score of chains along entries' steps, of agents and of their average."""
     gaussian = fit(problem)
     trials = Trials(
-        _build_search(m, problem, gaussian, budget), CHAINS, seed=1, initial=_initial_law(m)
+        _build_question(m, problem, gaussian, budget), CHAINS, seed=1, initial=_initial_law(m)
     )
     least = np.inf
     for entry in scale_entries(gaussian, names)[0]:
@@ -281,12 +280,12 @@ def _build_problem(kind: str, options: Any, m: Measurement, case: int) -> Proble
     )
 
 
-def _build_search(m: Measurement, problem: Problem, gaussian: Any, budget: Any) -> Search:
-    """Return what the search of ``recommend`` for a problem and a budget starts from."""
+def _build_question(m: Measurement, problem: Problem, gaussian: Any, budget: Any) -> Question:
+    """Return what ``recommend`` is asked for a problem and a budget."""
     positions = m.initial.moments(problem.dim)
     assert positions is not None
     asked = problem, m.network, positions, gaussian, Wish(budget, by="b2")
-    return Search(*asked, lambda: m.stream("network"))
+    return Question(*asked, lambda: m.stream("network"))
 
 
 def _initial_law(m: Measurement) -> Any:

@@ -6,14 +6,15 @@ from dataclasses import replace
 import numpy as np
 
 from concord.stability import with_step
-from concord_studies.metrics import Measurement, Row, stable_step, stationary, unmet_need
-
-METRICS = tuple(f"by_step.{name}" for name in ("step_size", *stationary.METRICS))
-NETWORK = "perfect"  # it speaks of networks on which nothing is lost
+from concord_studies.metrics import Measurement, Row, stable_step, stationary, unmet_need, yields
 
 PERCENT = (1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99)
 
 
+@yields(
+    tuple(f"by_step.{name}" for name in ("step_size", *stationary.METRICS)),
+    network="perfect",  # it speaks of networks on which nothing is lost
+)
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield by_step.<metric> for the metrics of ``stationary``, at steps other than the run's.
 

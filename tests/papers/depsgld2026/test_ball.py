@@ -1,10 +1,9 @@
-"""Posteriors on an interval and in a ball: exact laws, starts, errors of gradients."""
+"""Posteriors in a ball: exact laws and starts."""
 
 import numpy as np
 import pytest
 
 import concord
-import concord_studies  # noqa: F401  which adds the kind
 from concord.errors import ConcordError
 
 

@@ -9,15 +9,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from concord.distances import positions
-from concord_studies.metrics import Measurement, Row, series
-
-METRICS = ("ess_bulk", "ess_tail", "r_hat")
-RECORDS = ("draws",)
-AVERAGED = METRICS
+from concord_studies.metrics import Measurement, Row, series, yields
 
 TAILS = 0.05, 0.95  # quantiles
 
 
+@yields(("ess_bulk", "ess_tail", "r_hat"), records=("draws",), averaged=("*",))
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield ess_bulk, ess_tail and r_hat of each recorded agent and of the average.
 

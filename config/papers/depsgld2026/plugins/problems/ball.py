@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from concord import options
-from concord.contracts import DataSets, Stream
+from concord.contracts import DataSets, ProblemDeclaration, Stream, declaration_of_problem
 from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Options, Positive
@@ -68,8 +68,10 @@ def check(params: Params, agents: int) -> None:
 def needs(params: Params) -> tuple[str, ...]:
     """Return the names of the data sets that the regression reads."""
     kind, model_options = _model(params)
-    names: tuple[str, ...] = kind.needs(model_options)
-    return names
+    return declaration_of_problem(kind).needs(model_options)
+
+
+DECLARES = ProblemDeclaration(needs=needs)
 
 
 def build(

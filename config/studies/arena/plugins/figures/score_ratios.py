@@ -1,0 +1,120 @@
+"""Maps of ratios to a plain condition: how many times worse each score is than under it.
+
+Over two labels of the runs, ``rows`` and ``columns``; the score is compared data set by data set,
+on a log scale of colors. In italics where it is estimated from chains, in brackets where its 95 %
+interval over data sets holds one. ≤: some of the scores are the floor of their chains, so that
+the ratio is at most this; ≥: those of the plain condition are. ∞: diverged; n/r: not run; –:
+nothing to compare with. Hatched: the condition does not apply. What a researcher writes in a
+study's YAML::
+
+    { rows: entry, columns: fault, metric: b2_by_gradients, plain: none }
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm, to_rgb
+from matplotlib.figure import Figure
+
+from concord.errors import ConcordError, nearest
+from concord.options import Options, Some
+from concord_studies import scores, selection, words
+from concord_studies.figures import style
+from concord_studies.figures._maps import CellMap, draw_maps, explain_hatches
+from concord_studies.figures._panels import Names, Select
+from concord_studies.option_notes import NamesLabel
+from concord_studies.results import Measured
+
+from ..formats import format_ratio, index_runs
+
+LACKING = {"not applicable": "", "not run": "n/r"}
+FULL = 100.0  # the ratio of the fullest color
+
+
+class Params(Options):
+    """Options of a map of ratios; see the module's text for an example."""
+
+    metric: Annotated[str, "the score"]
+    rows: Annotated[str, NamesLabel("label along the y axis")]
+    columns: Annotated[str, NamesLabel("label along the x axis")]
+    plain: Annotated[str, "value of columns that the others are divided by"]
+    groups: Annotated[dict[str, Some[str]], "conditions under a heading, {heading: values}"] = {}  # noqa: RUF012
+    select: Select = None
+    names: Names = None
+
+
+def reads(params: Params) -> list[str]:
+    """Return the metrics that some of the figure's runs must have."""
+    return [params.metric]
+
+
+@style.marks_divergence
+def draw(params: Params, runs: Sequence[Measured]) -> Figure:
+    """Draw the map of a score's ratios to the plain condition."""
+    runs = selection.select(runs, params.select)
+    cells = _map_ratios(params, runs)
+    panels = draw_maps([cells], runs, 1.2 + 0.2 * len(cells.rows))
+    _head_groups(panels.axes[0], params, cells.columns)
+    panels.label(words.axis(params.columns), words.axis(params.rows))
+    return panels.with_legend(explain_hatches([cells], "does not apply"))
+
+
+def _map_ratios(params: Params, runs: Sequence[Measured]) -> CellMap:
+    """Return the map of scores divided by the scores under the plain condition."""
+    keys = params.rows, params.columns
+    rows, columns = (selection.distinct(runs, key) for key in keys)
+    others = [value for value in columns if not selection.is_same(value, params.plain)]
+    if len(others) == len(columns):
+        raise ConcordError(
+            f"no run has {keys[1]} {params.plain}; {nearest(params.plain, map(str, columns))}"
+        )
+    by_labels = index_runs(runs, *keys)
+    ticks = [[style.name(keys[0], row, params.names) for row in rows]]
+    ticks += [[style.name(keys[1], column, params.names) for column in others]]
+    norm = LogNorm(1 / FULL, FULL, clip=True)
+    panel = CellMap("", *ticks)
+    for r, c in np.ndindex(panel.texts.shape):
+        row = str(rows[r])
+        run, plain = by_labels.get((row, str(others[c]))), by_labels.get((row, params.plain))
+        score_ratio = scores.ratio(run, plain, params.metric, "worst")
+        panel.texts[r, c], value = _describe_ratio(score_ratio)
+        panel.hatched[r, c] = score_ratio == "not applicable"
+        panel.italic[r, c] = run is not None and scores.is_estimated(run)
+        if not np.isnan(value):
+            shade = norm(np.clip(value, 1 / FULL, FULL))
+            panel.colors[r, c] = to_rgb(matplotlib.colormaps["RdBu_r"](0.12 + 0.76 * shade))
+    return panel
+
+
+def _describe_ratio(ratio: scores.Ratio | str | None) -> tuple[str, float]:
+    """Return a cell's text, and the ratio that colors it: nan, for no color, if it may be 1.
+
+    ratio: as ``scores.ratio`` returns it; a text is why there is none.
+    """
+    if isinstance(ratio, str):
+        return LACKING[ratio], np.nan
+    if ratio is None:
+        return "–", np.nan
+    if np.isinf(ratio.value):
+        return "∞", ratio.value
+    text = f"{ratio.value:.2g}" if ratio.value < 9.95 else format_ratio(ratio.value)
+    text = {"": "", "<": "≤", ">": "≥"}[ratio.bound] + text
+    if ratio.excludes_one or ratio.bound:
+        return text, ratio.value if ratio.excludes_one else np.nan
+    return f"({text})", ratio.value
+
+
+def _head_groups(axes: Axes, params: Params, columns: Sequence[str]) -> None:
+    """Write headings above groups of columns, and draw white lines between these."""
+    above = axes.get_xaxis_transform()
+    for heading, values in params.groups.items():
+        names = {style.name(params.columns, value, params.names) for value in values}
+        if places := [place for place, name in enumerate(columns) if name in names]:
+            ends = [min(places) - 0.42, max(places) + 0.42]
+            look: dict[str, Any] = {"color": style.BLACK, "linewidth": 0.8, "clip_on": False}
+            axes.plot(ends, [1.01, 1.01], transform=above, **look)
+            middle: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": style.SMALL}
+            axes.text(sum(ends) / 2, 1.02, heading, transform=above, **middle)

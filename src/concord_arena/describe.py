@@ -1,0 +1,184 @@
+"""Describe an answer: its sentence, table and figure, and what is doubted of its mini-batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas
+
+from concord.errors import ConcordError
+from concord.options import build, plain
+from concord_arena.doubts import batch_errors
+from concord_arena.lattices import Candidate
+from concord_arena.predict import UNSOLVED, predict_bias
+from concord_arena.question import Question, Wish
+from concord_arena.refine import find_runner_up
+from concord_studies import metrics, results, words
+from concord_studies.contracts import PRICES
+from concord_studies.scores import find_front
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CURVES = 8  # samplers that a figure shows
+POINTS = 40  # iterations of a curve
+ROUNDING = 1e-12  # b2 of what has no bias, in figures
+CHANGED = 1.05  # factor between variances of mini-batch errors from which predictions are doubted
+READ = {"agents": "each agent's own draws", "average": "the network average as the draw"}
+_AFTER = "each agent's draws after {} more rounds of averaging"
+
+
+def describe_best(question: Question, rows: Sequence[Candidate]) -> str:
+    """Return the recommendation in a sentence.
+
+    rows: the scored settings, best first.
+    """
+    best, wish = rows[0], question.wish
+    price = wish.price or next(iter(wish.budget))
+    alone = wish.level == "worst" and best.read != "average"
+    choice = words.options({"batch_size": wish.batch_size, **_format_tuned_options(best)})
+    whose = "worst agent" if alone else "network average"
+    read = READ.get(str(best.read), _AFTER.format(best.read))
+    bias = f"a squared bias of {best.b2[wish.level]:.2g}"
+    if wish.averages:
+        error, spread = best.b2["error"], f"({whose}, {best.how})"
+        text = (
+            f"averages over the second half of a chain have a squared error of {error:.2g} "
+            f"posterior variances {spread}, as the mean of {_describe_as_draws(error)} has, and "
+            f"the last draw {bias},"
+        )
+    else:
+        text = f"{bias} posterior variances ({whose}, {best.how})"
+    text = (
+        f"{best.entry.name} with {choice}, using {read}: {text} "
+        f"after {_format_amount(best.spent[price], price)} "
+        f"per agent, {best.iterations:,} iterations"
+    )
+    other = rows[find_runner_up(rows)]
+    if other is not best and other.score < UNSOLVED:
+        text += f"; {other.entry.name}: "
+        if wish.target is not None:
+            text += _format_amount(other.spent[price], price)
+        else:
+            text += f"{other.score:.2g} for as much"
+        text += " (screened, no bound)" if other.how == "screened" else ""
+    return f"{text}."
+
+
+def _describe_as_draws(error: float) -> str:
+    """Return how many independent draws have an average with this squared error, as text."""
+    count = 1 / error
+    return f"about {count:,.0f} independent draws" if count >= 1.5 else "one independent draw"
+
+
+def _format_amount(amount: float, price: str) -> str:
+    if price == "bytes" and amount >= 1000:
+        return f"{amount / 1000:,.3g} kB" if amount < 1e6 else f"{amount / 1e6:,.3g} MB"
+    return f"{amount:,.4g} {PRICES[price].unit or price}"
+
+
+def _format_tuned_options(row: Candidate) -> dict[str, Any]:
+    """Return the tuned options of a row, by name, as text with three digits."""
+    values = row.lattice.values(row.j)
+    tuned = {name: values[name] for name in plain(row.sampler) if name in values}
+    return {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in tuned.items()}
+
+
+def tabulate(
+    rows: Sequence[Candidate], lacking: Sequence[tuple[str, str]], wish: Wish
+) -> pandas.DataFrame:
+    """Return the table of ``Answer``; samplers without a score come last, with the reason."""
+    clock = any(row.spent["seconds"] for row in rows)
+    table_rows = [
+        {
+            "sampler": row.entry.name,
+            "options": words.options(row.nondefault_options(wish) | _format_tuned_options(row)),
+            "read": str(row.read),
+            **({"error": row.b2["error"]} if wish.averages else {}),
+            "b2": row.b2["worst"], "b2_average": row.b2["average"], "iterations": row.iterations,
+            **{name: row.spent[name] for name in PRICES if name != "seconds" or clock},
+            "least": row.tuned_range[0], "most": row.tuned_range[1], "stable": row.lattice.limit,
+            "law": row.how, "why": "",
+        }
+        for row in rows
+    ]  # fmt: skip
+    table_rows += [{"sampler": name, "why": why} for name, why in lacking]
+    return pandas.DataFrame(table_rows)
+
+
+def plot(question: Question, rows: Sequence[Candidate]) -> Figure:
+    """Plot predicted b2 against cost: a curve for each sampler at its best setting, and a front."""
+    from concord_studies.figures import curves  # matplotlib
+
+    wish = question.wish
+    price = wish.price or next(iter(wish.budget))
+    best: dict[str, Candidate] = {}
+    for row in rows:
+        if row.how != "chains" and len(best) < CURVES:
+            best.setdefault(row.entry.name, row)
+    if not best:
+        raise ConcordError("plot: what chains alone have scored has no curve; see answer.table")
+    runs, points = [], []
+    for name, row in best.items():
+        ks, b2 = _curve(question, row)
+        spent = ks * row.spent[price] / row.iterations
+        points += np.stack([spent, b2], axis=1).tolist()
+        cells = [
+            *metrics.series(ks.tolist(), wish.level, {"b2": b2}, chance=False),
+            *metrics.series(ks.tolist(), "network", {"spent": spent}, chance=False),
+        ]
+        document = {"experiment": "answer", "run": name, "labels": {"entry": name}}
+        runs.append(results.from_rows(document, cells))
+    options = {
+        "metric": "b2", "lines": "entry", "agents": [wish.level], "layers": [],
+        "x": {"counts": "spent", "scale": "log", "label": PRICES[price].axis},
+        "y": {"scale": "log", "label": "predicted $b^2$"},
+        "names": {name: name for name in best},
+    }  # fmt: skip
+    figure = curves.draw(build(curves.Params, options, "plot"), runs)
+    axes = figure.axes[0]
+    if not question.is_exact:
+        axes.set_ylabel("predicted $b^2$, approximately")
+    axes.plot(*find_front(np.array(points)), color="0.5", lw=4, alpha=0.3, zorder=0)
+    if price in wish.budget:
+        axes.axvline(wish.budget[price], color="0.5", lw=0.8, ls=":")
+    if wish.target is not None:
+        axes.axhline(wish.target, color="0.5", lw=0.8, ls=":")
+    return figure
+
+
+def _curve(question: Question, row: Candidate) -> tuple[np.ndarray, np.ndarray]:
+    """Return iterations up to a setting's last, and its finite b2 there, at the wished level."""
+    ks = np.unique(np.geomspace(1, max(row.iterations, 1), POINTS).astype(int))
+    path = question.laws([row.sampler], row.how != "screened", row.lattice.price)
+    b2 = predict_bias(question, path, row.read, ks.tolist())[question.wish.level][:, 0]
+    finite = np.isfinite(b2)
+    return ks[finite], np.maximum(b2[finite], ROUNDING)
+
+
+def doubt_batch_errors(question: Question, candidate: Candidate) -> list[str]:
+    """Return a sentence if mini-batches err otherwise over agents' laws than at the fit.
+
+    The laws are those of a candidate whose errors are taken as constant; none else is doubted.
+    """
+    if not question.has_constant_errors(candidate.lattice.price):
+        return []
+    path = question.laws([candidate.sampler], True, candidate.lattice.price)
+    late = path.marginals_at(sorted({candidate.iterations // 2, candidate.iterations}))
+    size: Any = question.wish.batch_size
+    laws = zip(late.mean[:, 0], late.cov[:, 0], strict=True)
+    try:
+        own = [batch_errors(question.problem, mean, cov, size) for mean, cov in laws]
+    except np.linalg.LinAlgError:
+        return ["mini-batches are predicted by their errors at the posterior"]
+    variances = [np.trace(errors, axis1=-2, axis2=-1) for errors in (own, question.batch_errors)]
+    ratios = np.nan_to_num(variances[0] / variances[1], nan=1.0)  # all points may be alike
+    ratio = max(np.ravel(ratios), key=lambda one: abs(np.log(one)))
+    if 1 / CHANGED < ratio < CHANGED:
+        return []
+    return [
+        "mini-batches are predicted by their errors at the posterior, and over an agent's law "
+        f"these have {ratio:.2g} times that variance"
+    ]

@@ -1,0 +1,155 @@
+"""What a caller asks of ``recommend``, and by which laws that is answered.
+
+On Gaussian problems of up to ``SMALL`` entries all laws are exact. Beyond, settings are screened by
+``surrogates``, and the leading ones are confirmed by their own laws. On other problems laws are
+approximate (``concord.linearized``). What is predicted there is never less than the b2 of the
+Gaussian fit itself, by weighted points.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from msgspec import field, structs
+
+from concord import linearized
+from concord.errors import ConcordError
+from concord.laws.exact import Moments
+from concord.laws.law import laws_of_versions
+from concord.laws.read_off import NoLaw
+from concord.laws.wasserstein import bias2
+from concord.networks.network import Network
+from concord.options import Count, Options, Positive
+from concord.problem import Problem, Quadratic
+from concord.problems.gaussian_fit import Fit
+from concord.problems.quadratic_problem import QuadraticProblem
+from concord.sampler import Algorithm
+from concord_arena import prices
+from concord_arena.doubts import batch_errors, estimate_by_weights
+from concord_arena.read_outs import bytes_of, read_out
+from concord_arena.surrogates import CoordinatewiseLaws
+from concord_studies.contracts import PRICES
+
+READS: tuple[str | int, ...] = ("agents", 1, 4, 16, "average")
+SMALL = 40  # entries of the positions up to which all laws are exact
+MANY = 64  # agents beyond which settings are screened by the network's spectrum
+# Iterations in which a target is to be reached, by powers and by steps: on networks with losses,
+# and with mini-batches, whose laws are exact up to there.
+LONGEST, LONGEST_STEPS = 2**23, 2**12
+
+
+class Wish(Options):
+    """A user's wish: the least score for a budget by price, or the least price to a value of b2.
+
+    by: the score at a budget: ``error``, that of time averages, or ``b2``, the squared bias of the
+    last draw.
+    """
+
+    budget: dict[Literal[tuple(PRICES)], Positive] = field(default_factory=dict)  # type: ignore[valid-type]
+    target: Positive | None = None
+    price: Literal[tuple(PRICES)] | None = None  # type: ignore[valid-type]
+    level: Literal["worst", "average"] = "worst"
+    by: Literal["error", "b2"] = "error"
+    batch_size: Count | None = None
+
+    @property
+    def averages(self) -> bool:
+        """Whether settings are scored by their time averages."""
+        return self.by == "error" and self.target is None
+
+
+class Question:
+    """A problem and a network for which a sampler is sought, and the caller's wish.
+
+    positions: the moments of an agent's start. fit: the Gaussian that fits the posterior. masks:
+    makes the stream of what happens on the network. reads: matrix and bytes of each read-out that
+    the network allows. floor: the b2 of the fit. batch_errors: covariances of mini-batch errors
+    over the fit; None with full gradients. settings_tried: how many settings have been scored.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        network: Network,
+        positions: Moments,
+        fit: Fit,
+        wish: Wish,
+        masks: Callable[[], np.random.Generator],
+    ) -> None:
+        self.problem, self.network, self.fit, self.wish = problem, network, fit, wish
+        self.positions, self.masks = positions, masks
+        self.is_exact = isinstance(problem, Quadratic)
+        self.size = problem.agents * problem.dim
+        self.is_small = self.size <= SMALL
+        self.reads: dict[str | int, tuple[np.ndarray | None, float]] = {}
+        for read in READS if wish.target is None or network.is_lossless else READS[:1]:
+            with suppress(ConcordError):
+                mix, vectors = read_out(read, network)
+                self.reads[read] = mix, bytes_of(vectors, problem)
+        size = wish.batch_size
+        self.batch_errors: Any = None
+        self._knows_batch_errors = False
+        if size is not None:
+            self.batch_errors = batch_errors(problem, fit.mean, fit.cov, size)
+            self._knows_batch_errors = self.is_exact and hasattr(problem, "batch_noise_covariance")
+        # What is fitted is not known better than it fits.
+        self.floor = 0.0
+        if not self.is_exact:
+            mean, variances = estimate_by_weights(problem, fit)
+            self.floor = float(bias2(mean, np.diag(variances), fit.law))
+        self.settings_tried = 0
+
+    @cached_property
+    def quadratic(self) -> Any:
+        """The problem, or where it is not quadratic the Gaussian that fits it, as a problem."""
+        hessians, shift = self.fit.hessians, self.fit.shift
+        return self.problem if self.is_exact else QuadraticProblem(hessians, shift)
+
+    def price_with_read_out(self, price: Mapping[str, float], read: str | int) -> dict[str, float]:
+        """Return the price of an iteration, by currency, with the bytes of a read-out added."""
+        return {**price, "bytes": price["bytes"] + self.reads[read][1]}
+
+    def count_iterations(self, price: Mapping[str, float], read: str | int) -> int:
+        """Return the number of iterations that the budget pays for, or the longest for a target."""
+        paid = self.price_with_read_out(price, read)
+        if self.wish.target is not None:
+            if not paid[str(self.wish.price)]:
+                raise ConcordError(f"an iteration costs no {self.wish.price}")
+            by_powers = self.network.is_lossless and not self._knows_batch_errors
+            return LONGEST if by_powers else LONGEST_STEPS
+        if not any(paid[name] for name in self.wish.budget):
+            raise ConcordError(f"an iteration costs no {' or '.join(self.wish.budget)}")
+        return prices.count_iterations(self.wish.budget, paid, 10**9)
+
+    def has_constant_errors(self, price: Mapping[str, float]) -> bool:
+        """Return whether errors of mini-batches are those at the fit, as if agents were there."""
+        exact = self._knows_batch_errors and self.count_iterations(price, "agents") <= LONGEST_STEPS
+        return self.wish.batch_size is not None and not exact
+
+    def laws(self, samplers: Sequence[Algorithm], own: bool, price: Mapping[str, float]) -> Any:
+        """Return the laws of settings of a sampler as versions: their ``own``, or surrogates.
+
+        Their own are exact, or linearized where the problem is not Gaussian. Raises ``NoLaw`` where
+        there are none. price: of an iteration.
+        """
+        network, positions, size = self.network, self.positions, self.wish.batch_size
+        errors = self.batch_errors if self.has_constant_errors(price) else None
+        if size is not None and not self.is_small:
+            raise NoLaw(
+                f"mini-batches are predicted for up to {SMALL} entries of the positions; sample it"
+            )
+        if not self.is_exact:
+            linearized.refuse_local_steps(samplers)  # surrogates know even less
+        if not own:
+            return CoordinatewiseLaws(
+                samplers, self.fit, network, positions, mean=network.agents > MANY
+            )
+        if size is not None:
+            samplers = [structs.replace(sampler, batch_size=size) for sampler in samplers]
+        if not self.is_exact:
+            law = linearized.LinearizedPath
+            return law(samplers, self.problem, network, positions, self.fit, errors=errors)
+        every = [self.problem] * len(samplers)
+        return laws_of_versions(samplers, every, network, positions, most=np.inf, errors=errors)
