@@ -120,6 +120,8 @@ class _Affine:
     def __init__(self, read: Callable[[], ReadStep | None], mixture: Any) -> None:
         self._read, self._mixture, self._is_plain = read, mixture, False
         self._step: Any = None
+        self._blocks: list[str] = []  # names of the fields that s consists of
+        self._gain = 0.0  # of a step, in microseconds
         self._before: Any = None  # the last plain step: its state, generator and counts
         self._counts: list[Any] = []  # of the steps of a period
 
@@ -157,8 +159,8 @@ class _Affine:
     ) -> bool:
         """Learn from a plain step, and return whether steps may be compiled later on.
 
-        The step is read as soon as what is no vector of agents has settled. Then a compiled step
-        must lead where the plain one has led; what this has counted is stored.
+        The step is read as soon as what is no vector of agents has settled. Then a compiled step of
+        each in a period must lead where the plain one has led; what this has counted is stored.
         past: the iteration, and generator and counts before the plain step. counts, rng: after it.
         """
         k, other, past_counts = past
@@ -170,8 +172,8 @@ class _Affine:
         self._step = self._step or self._read()
         if self._step is None or self._step.size != len(self._blocks) * after.x[0].size:
             return False
-        self._gain = self._predict_gain(after.x)
-        if k < self._step.begin:
+        self._gain, begin = self._predict_gain(after.x), self._step.begin
+        if k < begin or (k - begin) % self._step.period != len(self._counts):
             return True
         self._counts.append([new - old for new, old in zip(counts, past_counts, strict=True)])
         compiled, _ = self._move(before, k, 1, other)

@@ -148,7 +148,6 @@ def test_chains_on_mixtures_and_quadratics_are_those_of_plain_steps(
 class State(NamedTuple):
     x: np.ndarray
     v: np.ndarray
-    rounds: np.ndarray  # no vector of agents
 
 
 class Own(concord.FullGradientSampler):
@@ -159,18 +158,18 @@ class Own(concord.FullGradientSampler):
     every: int = 3
 
     def init(self, x0, problem, network, rng):
-        return State(x0, rng.standard_normal(x0.shape), np.zeros(1))
+        return State(x0, rng.standard_normal(x0.shape))
 
     def step(self, state, k, problem, network, rng):
         a, b, c, d, e, f = np.random.default_rng(self.seed).uniform(-0.5, 0.5, 6)
-        (x, v, _), eta = state, self.step_size(k)
+        (x, v), eta = state, self.step_size(k)
         first, shared = rng.standard_normal(x.shape), rng.normal(a, 0.3, (len(x), 1, x.shape[2]))
         v = a * v + b * problem.gradient(x + c * v) * eta + first * eta**0.5 + shared
         if k % self.every == 0:
             v = network.mix("metropolis", v) + d
             problem.gradient(v)
         x = e * network.mix("metropolis", x, plus=x - v) + f * rng.standard_normal(x.shape)
-        return State(x, v, state.rounds)
+        return State(x, v)
 
 
 @numba
@@ -190,6 +189,27 @@ class Late(de_sgld.DESGLD):
 @pytest.mark.usefixtures("eager")
 def test_steps_that_begin_later_are_compiled_from_there_on() -> None:
     check(*traces(Late(Schedule(0.01)), quadratic(4, 2)))
+
+
+class Signed(concord.FullGradientSampler):
+    """A sampler with a sign that all chains share, and that changes once, or in each third step."""
+
+    once: bool
+
+    def init(self, x0, problem, network, rng):
+        return State(x0, np.ones(1))
+
+    def step(self, state, k, problem, network, rng):
+        x, sign = state
+        x = x / 2 + sign + rng.standard_normal(x.shape)
+        return State(x, -sign if (k == 20 if self.once else k % 3 == 2) else sign)
+
+
+@numba
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize(("once", "how"), [(True, "compiled"), (False, "plain")])
+def test_what_chains_share_is_that_of_plain_steps(once: bool, how: str) -> None:
+    check(*traces(Signed(once), quadratic(4, 2)), how)
 
 
 RECORDS = {
