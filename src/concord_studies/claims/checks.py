@@ -216,7 +216,7 @@ def _shared_axes(first: Numbers, second: Numbers) -> list[str]:
     return [name for name in first.varying_axes() if name in second.varying_axes()]
 
 
-def _pair_common(first: Numbers, second: Numbers) -> tuple[np.ndarray, np.ndarray]:
+def pair_common(first: Numbers, second: Numbers) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices of all pairs of numbers of two quantities that agree on common axes.
 
     An axis of which they have no value in common is what they differ in.
@@ -335,7 +335,7 @@ class Order(_Rule):
 
     def pair(self, lower: Numbers, higher: Numbers) -> tuple[np.ndarray, np.ndarray]:
         """Return the places of like numbers in both quantities."""
-        return _pair_common(lower, higher)
+        return pair_common(lower, higher)
 
     def exceed(self, lower: Numbers, higher: Numbers) -> Result:
         """Return by how much each lower number exceeds its higher one, times the factor."""
@@ -632,7 +632,7 @@ class Sooner(_Rule):
 
     def pair(self, first: Numbers, later: Numbers) -> tuple[np.ndarray, np.ndarray]:
         """Return the places of like curves in both quantities."""
-        return _pair_common(first, later)
+        return pair_common(first, later)
 
     def exceed(self, first: Numbers, later: Numbers) -> Result:
         """Return by how many iterations each first curve arrives after its later one."""
