@@ -82,9 +82,19 @@ class Excess:
         return self.failures > 0 and not self.is_met
 
     @property
+    def _fails(self) -> np.ndarray:
+        """Whether each case surely does not meet the rule, (cases,)."""
+        return self.lo >= 0 if self.strict else self.lo > 0
+
+    @property
     def failures(self) -> int:
         """The number of cases that surely do not meet the rule."""
-        return int((self.lo >= 0 if self.strict else self.lo > 0).sum())
+        return int(self._fails.sum())
+
+    @property
+    def largest_failure(self) -> float:
+        """The largest excess of those cases; 0 where there are none."""
+        return float(self.value[self._fails].max(initial=0))
 
     @property
     def decisive_case(self) -> int:

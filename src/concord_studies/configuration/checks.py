@@ -5,13 +5,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from msgspec.structs import asdict
+
 from concord import kinds
 from concord.errors import ConcordError, nearest, prefix_errors, require_known, short
 from concord.options import Options, plain
 from concord_studies import metrics, selection
 from concord_studies.claims import checks
+from concord_studies.claims.claim import require_few_words
 from concord_studies.claims.quantities import Quantity
 from concord_studies.claims.texts import check_placeholders
+from concord_studies.claims.verdicts import REASON_NUMBERS
 from concord_studies.configuration.expansion import Change
 from concord_studies.configuration.study import Study
 from concord_studies.configuration.study_files import FOLDERS
@@ -198,6 +202,9 @@ def _check_claims(study: Study) -> None:
             require_known("figure or table", claim.figure, shown, f"{where}.figure")
         for reading in claim.readings or ():
             study.check_reading(reading, f"{where}.readings")
+        require_few_words(claim.words, where)
+        reasons = {f"{where}.because.{key}": text for key, text in asdict(claim.because).items()}
+        check_placeholders(reasons, REASON_NUMBERS, [])
     for name, entry in study.sections.discrepancies.items():
         if entry.checked_by:
             place = study.locate(f"discrepancies.{name}.checked_by")

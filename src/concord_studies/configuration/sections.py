@@ -9,7 +9,7 @@ from msgspec import Meta, field
 
 from concord.options import Index, Options, Some
 from concord_studies.claims.checks import KINDS
-from concord_studies.claims.claim import Claim
+from concord_studies.claims.claim import Because, Claim
 from concord_studies.claims.texts import Number
 
 ID = "an id of letters, digits and _"
@@ -157,6 +157,11 @@ class ClaimTemplate(Claim, kw_only=True):
     """A claim, or with ``for`` a template that ``configuration.cases`` fills in for each case."""
 
     check: Annotated[Check, "check kind and its options"]
+    # A placeholder stands for a mapping.
+    because: Annotated[
+        Because | Annotated[str, Meta(pattern=r"^\{\w+\}$(?!\n)", title="a placeholder")],
+        "why the verdict is what it is: for each verdict a sentence, or a placeholder of them",
+    ] = Because()  # type: ignore[assignment]
     reason: Annotated[str, "why this rule and tolerance"] = ""
     printed: Annotated[str, "what is printed, as it is printed"] = ""
     cells: Annotated[

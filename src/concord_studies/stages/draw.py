@@ -2,8 +2,8 @@
 
 A job reads what planning wrote, in JSON: the kind, options, runs and caption. Beside a figure or
 table are a copy of that (``.yaml``), its caption (``.caption.md``, ``.caption.rst``) and its
-provenance (``.json``), with the caption as data. The statement has a caption's template and what its
-numbers are; the job, which has the metrics, fills them in.
+provenance (``.json``), with the caption as data. The statement has a caption's template and defines
+its numbers; the job, which has the metrics, fills them in.
 """
 
 import json

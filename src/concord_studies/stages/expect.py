@@ -22,13 +22,14 @@ def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
         raise ConcordError(f"{ledger_path} is of smoke scale; commit verdicts of scale paper")
     judged = {row["paper"] for row in rows}
     committed = ledger.expected_rows(expected_path)
-    before = {ledger.verdict_key(row): row["verdict"] for row in committed}
+    before = {ledger.verdict_key(row): row for row in committed}
     rows = [_keep_committed(row, before) for row in rows]
     others = ledger.committed_values(expected_path).items()
     values: dict[tuple[str, ...], Any] = {at: text for at, text in others if at[0] not in judged}
     for row in rows:
         case = (row["case"],) if row["case"] else ()
-        values[row["paper"], row["claim"], row["reading"], *case] = row["verdict"]
+        place = row["paper"], row["claim"], row["reading"], *case
+        values[place] = [row["verdict"], row["number"]] if row["number"] else row["verdict"]
     head = "# Verdicts at paper scale, seed 1; written by `concord expect results/claims.csv`.\n"
     write_whole(expected_path, head + dump_yaml(_nest(values.items())))
     universes = _nest(ledger.expected_universes(expected_path).items())
@@ -47,14 +48,15 @@ def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
             write_whole(page, new)
 
 
-def _keep_committed(row: Row, before: Mapping[tuple[str, ...], str]) -> Row:
+def _keep_committed(row: Row, before: Mapping[tuple[str, ...], Row]) -> Row:
     """Return a row with the verdict to commit: the committed verdict if this one decides less.
 
     So it is where its runs were not made, and where the seed turns it and seeds were not varied.
     """
-    was = before.get(ledger.verdict_key(row), verdicts.NOT_RUN)
+    committed = before.get(ledger.verdict_key(row), {})
+    was = committed.get("verdict", verdicts.NOT_RUN)
     if row["verdict"] == verdicts.NOT_RUN != was:
-        return {**row, "verdict": was, "ours": "", "number": ""}
+        return {**row, "verdict": was, "ours": "", "number": committed["number"]}
     return {**row, "verdict": was} if was == verdicts.SEED and not row["multiverse"] else row
 
 
