@@ -2,7 +2,7 @@
 
 ``{name}`` is a number that the study defines (``Number``), ``{sampler.step_size}`` a setting of the
 runs shown, ``{linear_batch.chains}`` of those of one experiment, ``{options.points}`` an option of
-the figure or table. A sentence is left out if a number
+the figure or table, ``{name.at}`` a key of a number. A sentence is left out if a number
 in it does not exist or breaks its bounds: what a text says of results is so, or is not said.
 """
 

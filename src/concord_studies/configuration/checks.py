@@ -105,7 +105,8 @@ def _check_numbers(study: Study, section: str, name: str) -> None:
     documents = [run.document for run in study.output_runs(section, name)]
     texts = {f"{where}.{key}": getattr(entry, key) for key in ("caption", "ours")}
     options = plain(study.kind_of(section, name)[1])
-    check_placeholders(texts, numbers, [*documents, {"options": options}])
+    stated = {key: plain(number) for key, (number, _) in numbers.items()}
+    check_placeholders(texts, numbers, [*documents, {"options": options, **stated}])
     for key in entry.numbers:
         if key not in numbers:
             raise ConcordError(f"{where}.numbers.{key}: no text has {{{key}}}; use or remove it")

@@ -100,7 +100,9 @@ class OutputToDraw:
     @cached_property
     def caption(self) -> captions.Caption:
         """Return the caption, with the numbers and settings of its texts."""
-        documents = [*(run.run for run in self.runs), {"options": self.inputs["options"]}]
+        stated_numbers = {key: of["number"] for key, of in self.inputs.get("numbers", {}).items()}
+        options = {"options": self.inputs["options"], **stated_numbers}
+        documents = [*(run.run for run in self.runs), options]
         stated: captions.Caption = self.inputs["caption"]
 
         def find(name: str) -> str | None:
