@@ -246,7 +246,7 @@ def range_of_numbers(value: Sequence[float], lo: Sequence[float], hi: Sequence[f
     """Return the smallest and the largest of numbers as a text has them: "0.09 to 0.11".
 
     Digits end at the second significant one, of the larger number if both are of one order; of
-    numbers with intervals, (lo, hi), before the first digit of the half width. Whole digits stay.
+    numbers with intervals, (lo, hi), with the first one of the half width. Whole numbers are whole.
     """
     half = max((high - low) / 2 for low, high in zip(lo, hi, strict=True))
     ends = min(value), max(value)
@@ -259,7 +259,7 @@ def range_of_numbers(value: Sequence[float], lo: Sequence[float], hi: Sequence[f
 
 def _count_places(value: float, half: float) -> int:
     """Return how many digits behind the point a text shows of a number with a half width."""
-    if abs(value) < 1e-12:
+    if abs(value) < 1e-12 or (value == round(value) and half == 0):
         return 0
     carried = 1 - math.floor(math.log10(abs(value)))
     known = -math.floor(math.log10(half)) if 0 < half < math.inf else carried

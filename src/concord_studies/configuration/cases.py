@@ -107,11 +107,12 @@ def _fill_in(value: Any, words: Mapping[str, Any], where: str) -> Any:
         return [_fill_in(item, words, where) for item in value]
     if not isinstance(value, str):
         return value
-    words = {**{name: f"{{{name}}}" for name in REASON_NUMBERS}, **words}
-    unknown = [name for name in PLACEHOLDER.findall(value) if name not in words]
+    unknown = [n for n in PLACEHOLDER.findall(value) if n not in (*words, *REASON_NUMBERS)]
     if unknown:
         raise ConcordError(
             f"{where}: there is no placeholder {unknown[0]!r}; {nearest(unknown[0], words)}"
         )
     alone = PLACEHOLDER.fullmatch(value)
-    return words[alone[1]] if alone else PLACEHOLDER.sub(lambda m: label_text(words[m[1]]), value)
+    if alone and alone[1] in words:
+        return words[alone[1]]
+    return PLACEHOLDER.sub(lambda m: label_text(words[m[1]]) if m[1] in words else m[0], value)

@@ -1,7 +1,7 @@
 """What is checked of a study: its runs, figures, tables, claims and assumptions."""
 
 from bisect import bisect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -55,6 +55,9 @@ def check_study(study: Study) -> None:
     for section in ("figures", "tables"):
         for name in study.outputs(section):
             _check_output(study, section, name)
+    outputs = [(kind, name) for kind in ("figures", "tables") for name in study.outputs(kind)]
+    used = {key for output in outputs for key in study.output_numbers(*output)}
+    _require_used(study.sections.numbers, used, study.locate("numbers"))
 
 
 def _refuse(where: str, mistake: str | None) -> None:
@@ -106,16 +109,22 @@ def _check_numbers(study: Study, section: str, name: str) -> None:
     texts = {f"{where}.{key}": getattr(entry, key) for key in ("caption", "ours")}
     options = plain(study.kind_of(section, name)[1])
     stated = {key: plain(number) for key, (number, _) in numbers.items()}
-    check_placeholders(texts, numbers, [*documents, {"options": options, **stated}])
-    for key in entry.numbers:
-        if key not in numbers:
-            raise ConcordError(f"{where}.numbers.{key}: no text has {{{key}}}; use or remove it")
+    names = {**study.sections.numbers, **entry.numbers}
+    check_placeholders(texts, names, [*documents, {"options": options, **stated}])
+    _require_used(entry.numbers, numbers, f"{where}.numbers")
     for key, (number, runs_of_each) in numbers.items():
         place = f"{where}.numbers.{key}"
         for quantity, runs in zip(number.list_quantities(), runs_of_each, strict=True):
             reading = quantity.reading or documents[0]["reading"]
             _check_quantity(study, quantity, runs, reading, place)
         number.check(place, [[run.document for run in runs] for runs in runs_of_each])
+
+
+def _require_used(numbers: Iterable[str], used: Container[str], where: str) -> None:
+    """Refuse numbers that no text has."""
+    for key in numbers:
+        if key not in used:
+            raise ConcordError(f"{where}.{key}: no text has {{{key}}}; use it, or remove it")
 
 
 def check_names(options: Options, runs: Documents, where: str, smoke: bool) -> None:
