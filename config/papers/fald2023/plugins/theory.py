@@ -53,6 +53,7 @@ class Block:
     def __init__(self, gram: np.ndarray, slopes: np.ndarray, rounds: Rounds) -> None:
         """Read the Hessians (clients, dim, dim) and the slopes at the mode (clients, dim)."""
         self.rounds, (self.clients, self.dim, _) = rounds, gram.shape
+        self.precision = gram.sum(axis=0)
         values, vectors = np.linalg.eigh(gram)
         self.basis = vectors.swapaxes(1, 2).reshape(-1, self.dim)
         self.factor = 1 - rounds.step * values.reshape(-1)
@@ -152,8 +153,12 @@ def _settle(a: Block, b: Block) -> np.ndarray | None:
     change = LinearOperator(
         (size, size), lambda u: u.ravel() - advance(u.ravel(), 0.0), dtype=float
     )
-    start = advance(np.zeros(size), 1.0)
-    u, failed = gmres(change, start, rtol=1e-12, restart=min(size, 400), maxiter=20)
+    # The posterior's covariance is of the size of the solution, whose rounding ends the iteration.
+    near = np.linalg.norm(np.linalg.inv(a.precision)) * np.sqrt(1 + a.clients)
+    constants = advance(np.zeros(size), 1.0)
+    u, failed = gmres(
+        change, constants, rtol=1e-12, atol=1e-14 * near, restart=min(size, 500), maxiter=2
+    )
     S, D, *_ = split(u, 1.0)
     if a is b and not failed:
         whole = moments(u, 1.0)
