@@ -153,8 +153,9 @@ def _settle(a: Block, b: Block) -> np.ndarray | None:
     change = LinearOperator(
         (size, size), lambda u: u.ravel() - advance(u.ravel(), 0.0), dtype=float
     )
-    # The posterior's covariance is of the size of the solution, whose rounding ends the iteration.
-    near = np.linalg.norm(np.linalg.inv(a.precision)) * np.sqrt(1 + a.clients)
+    # About the size of the solution, whose rounding ends the iteration.
+    near = rounds.own + a.clients * rounds.common
+    near *= np.linalg.norm(np.linalg.inv(a.precision)) * np.sqrt(1 + a.clients)
     constants = advance(np.zeros(size), 1.0)
     u, failed = gmres(
         change, constants, rtol=1e-12, atol=1e-14 * near, restart=min(size, 500), maxiter=2
