@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from concord.errors import ConcordError, nearest
 from concord.options import Some, plain
+from concord.values import FINITE_RANGE
 from concord_studies import markup, words
 from concord_studies.claims.checks import pair_common
 from concord_studies.claims.quantities import (
@@ -87,7 +88,8 @@ class Number(Quantity, kw_only=True):
             value = lo = hi = _find_settled(numbers[0], self.within)
         at_least = -math.inf if self.at_least is None else self.at_least
         at_most = math.inf if self.at_most is None else self.at_most
-        is_within = (lo >= at_least) & (hi <= at_most) & np.isfinite(value)
+        # Beyond the finite range a run has diverged, whether its law is still finite or not.
+        is_within = (lo >= at_least) & (hi <= at_most) & (np.abs(value) < FINITE_RANGE)
         if self.show == "count":
             return str(is_within.sum())
         return (
