@@ -102,7 +102,7 @@ def tutorial(tmp_path, monkeypatch):
     assert main(["init", "my-study"]) == 0
     folder = tmp_path / "my-study" / "config" / "papers" / "mystudy"
     (code,), (study,) = fenced(path, "python"), fenced(path, "yaml")
-    (folder / "plugins" / "samplers" / "lazy_de_sgld.py").write_text(code)
+    (folder / "plugins" / "samplers" / "my_de_sgld.py").write_text(code)
     (folder / "study.yaml").write_text(study)
     monkeypatch.chdir(tmp_path / "my-study")
     return folder
@@ -114,7 +114,7 @@ def test_the_tutorial_on_ones_own_sampler(tutorial, capsys):
     assert len(capsys.readouterr().out.split()) == 2
     study = Study(tutorial, load_config(Path("config/config.yaml")))
     documents = [run.document for run in study.runs.values()]
-    assert {one["sampler"]["kind"] for one in documents} == {"de_sgld", "lazy_de_sgld"}
+    assert {one["sampler"]["kind"] for one in documents} == {"de_sgld", "my_de_sgld"}
     assert all(one["network"]["loss"]["rate"] == 0.2 for one in documents)
     assert "loses a\nfifth of its messages" in page("your-sampler.md").read_text()
 
@@ -130,7 +130,7 @@ def test_lazy_agents_are_nearer_at_the_large_step_only(tutorial):
     )
     network = concord.network("ring", 6, **rate)
     kinds.use()
-    _, plug = kinds.add(tutorial / "plugins" / "samplers" / "lazy_de_sgld.py")
+    _, plug = kinds.add(tutorial / "plugins" / "samplers" / "my_de_sgld.py")
     far = {}
     for step in (0.02, 0.002):
         for kind in ("de_sgld", plug):

@@ -164,7 +164,7 @@ def test_what_the_package_never_imports_is_no_run_time_dependency() -> None:
     files = sorted((ROOT / "src").rglob("*.py"))
     modules = set().union(*map(imported, files))
     modules |= {
-        name for file in files for name in re.findall(r'optional\("(\w+)', file.read_text())
+        name for file in files for name in re.findall(r'(?:optional|find_spec)\("(\w+)', file.read_text())
     }
     used = {canonicalize_name(name) for m in modules for name in distributions.get(m, [m])}
     names = {canonicalize_name(requirement.name) for requirement in RUN_TIME}
@@ -186,8 +186,9 @@ PLUG_INS = sorted((ROOT / "config").glob("*/*/plugins/**/*.py"))
 
 
 def is_model(path: Path) -> bool:
-    """Return whether what a file computes is a model of JAX."""
-    return "models" in path.parts or path.stem in ("models", "numpyro", "posterior")
+    """Return whether a file is of models, or of a problem whose jobs have their environment."""
+    own = '"environment": "models"' in path.read_text()
+    return own or "models" in (path.stem, *path.parts)
 
 
 def test_conda_environments_hold_what_jobs_import() -> None:

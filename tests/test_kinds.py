@@ -75,6 +75,9 @@ def test_samplers_and_problems_start_quickly():
     assert "numpy" in loaded and not loaded & heavy
 
 
+OF_LIBRARY = {"samplers", "topologies", "partitions", "schedules", "initial", "compressions"}
+
+
 def files_of(study: Study) -> set[Path]:
     """Return the files of the kinds that a study names, or that its plug-ins import."""
     files = {path for run in study.runs.values() for path in run.modules}
@@ -88,10 +91,10 @@ def files_of(study: Study) -> set[Path]:
 
 
 def test_what_one_study_alone_needs_is_in_its_folder():
-    """What is in src serves two studies or src itself, or a document offers it to users.
+    """A kind of studies in src serves two of them or src itself, or a document offers it to users.
 
-    A sampler is a published algorithm, which ``concord.sample`` offers. Pages on the arena and the
-    ledger's are of studies.
+    Kinds of the library's rooms are for every caller of Concord. Pages on the arena and the ledger's
+    are of studies.
     """
     users: dict[Path, set[str]] = defaultdict(set)
     for folder in everything.STUDIES:
@@ -106,7 +109,7 @@ def test_what_one_study_alone_needs_is_in_its_folder():
     text = "".join(page.read_text() for page in pages if not page.stem.startswith(of_studies))
     alone = {
         f"{room}/{kind}": users[kinds.location(room, kind)]
-        for room in kinds.ROOMS.keys() - {"samplers"}
+        for room in kinds.ROOMS.keys() - OF_LIBRARY
         for kind in kinds.built_in(room)
         if len(users[kinds.location(room, kind)]) < 2
         and not re.search(rf"[`\"]{kind}[`\"]|kind: {kind}\b", text)

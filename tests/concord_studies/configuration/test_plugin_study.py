@@ -101,7 +101,7 @@ def draw(params, runs):
 '''
 STUDY = Path(__file__).with_name("mine.yaml").read_text()
 FILES = {
-    "samplers/lazy_de_sgld.py": SAMPLER,
+    "samplers/my_de_sgld.py": SAMPLER,
     "topologies/rails.py": RAILS,
     "problems/bowl.py": BOWL,
     "schedules/cosine.py": COSINE,
@@ -165,7 +165,7 @@ def test_it_is_listed_and_described_and_none_is_executed_for_a_list(study, capsy
     kinds_listed = {each["kind"]: each for each in json.loads(capsys.readouterr().out)}
     assert kinds_listed["rails"]["is"].startswith("Two lines") and not kinds_listed["ring"]["from"]
     kinds.use()
-    assert main(["describe", "lazy_de_sgld", "--json"]) == 0
+    assert main(["describe", "my_de_sgld", "--json"]) == 0
     (about,) = json.loads(capsys.readouterr().out)
     assert about["equation"].startswith(r"x_i' = \tfrac12") and about["source"].startswith("none")
     assert "full gradient" in about["price"] and about["needs"] == "gradients."
@@ -173,7 +173,7 @@ def test_it_is_listed_and_described_and_none_is_executed_for_a_list(study, capsy
     assert [each["name"] for each in others][:2] == ["batch_size", "batch_order"]
     assert option == {"name": "step_size", "type": "schedule", "means": "step size eta_k"}
     kinds.use()
-    assert "did you mean 'lazy_de_sgld'?" in refused(capsys, "describe", "lazy_de_sgdl")
+    assert "did you mean 'my_de_sgld'?" in refused(capsys, "describe", "my_de_sgdl")
     kinds.use()
     assert "did you mean 'samplers'?" in refused(capsys, "list", "sampler")
 

@@ -27,9 +27,9 @@ def rows(m: Measurement) -> Iterator[Row]:
     They follow from formulas alone. Of the run only counts whether its sampler renews references, and
     its recorded iterations are 1 over the tolerances.
     """
-    if not hasattr(m.sampler, "rounds"):
+    renews = getattr(m.sampler, "renews", None)
+    if renews is None:
         raise unmet_need("complexity", "the sampler fald")
-    renews = m.sampler.renews
     drift = TABLE_5["d"] / CLIENTS + (0.0 if renews else TABLE_5["H"])
     variance = 0.0 if renews else TABLE_5["V_pi"]
     error = TABLE_5["J"] / CLIENTS

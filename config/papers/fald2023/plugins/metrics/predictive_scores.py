@@ -1,6 +1,7 @@
 """Scores of section 10.2: predictions of the clients' average beside the posterior's own."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +42,8 @@ def rows(m: Measurement) -> Iterator[Row]:
     |eta/eta' - 1|, where pi(x) >= exp(-eta) has probability 1 - alpha. score_w2: after tenths of the
     draws. log_density: along the draws, of the first chain.
     """
-    problem, test = m.problem, getattr(m.problem, "test", None)
+    problem: Any = m.problem
+    test = getattr(problem, "test", None)
     if test is None or "x_average" not in m.trace:
         raise unmet_need("predictive_scores", "test rows, and record.average: true")
     x, (Z, labels), truth = m.trace["x_average"][:, m.late], test, problem.reference

@@ -1,10 +1,12 @@
 """Exact laws of FALD and VR-FALD* with any number of clients, and conditions of Theorems 1 and 3."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from concord.laws.wasserstein import w2
+from concord.problem import Quadratic
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, series, unmet_need, yields
 from concord_studies.metrics._theorems import Condition, condition_rows
@@ -44,14 +46,13 @@ def rows(m: Measurement) -> Iterator[Row]:
     moments grow without end. theorem.step size: whether the step is at most gamma_2, of Theorem 20 or 28.
     """
     problem, target = m.problem, m.problem.posterior
-    if not hasattr(m.sampler, "rounds") or target is None:
+    if not hasattr(m.sampler, "rounds") or not isinstance(problem, Quadratic) or target is None:
         raise unmet_need("rounds", "the sampler fald on Gaussian clients")
     rounds = m.sampler.rounds(problem)
     slopes = problem.gram @ target.mean - problem.shift
     moments = theory.average_moments(problem.gram, slopes, rounds)
-    numbers = dict.fromkeys(
-        ("asymptotic_bias", "average_trace", "average_bias", "average_w2"), np.inf
-    )
+    names = ("asymptotic_bias", "average_trace", "average_bias", "average_w2")
+    numbers: dict[str, Any] = dict.fromkeys(names, np.inf)
     total = np.trace(target.cov)
     if moments is not None:
         away, cov = moments

@@ -73,7 +73,7 @@ class FALD(FullGradientSampler[State]):
         if not network.is_lossless:
             raise ConcordError("network: averages at random need one that loses nothing; remove it")
 
-    def rounds(self, problem: Problem) -> Rounds:
+    def rounds(self, problem: Any) -> Rounds:
         """Return the options on which the law depends."""
         tau, clients = self.common_noise, problem.agents
         step = self.part * self.communication * _largest_step(problem)

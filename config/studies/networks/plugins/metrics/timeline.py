@@ -17,4 +17,5 @@ def rows(m: Measurement) -> Iterator[Row]:
     for metric, name in zip(("ended", "waited"), TIMES, strict=True):
         yield from series(m.trace.draw, m.agents, {metric: m.trace[name][0]})
     link = m.network.conditions.link
-    yield from final_rows(m, {"sending": link.seconds(vector_bytes(m)) if link else 0.0})
+    seconds = float(link.seconds(vector_bytes(m))) if link else 0.0
+    yield from final_rows(m, {"sending": seconds})

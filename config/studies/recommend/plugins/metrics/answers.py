@@ -99,7 +99,7 @@ def _exact_case(m: Measurement, case: int) -> Iterator[Number]:
     }  # fmt: skip
     problem = _build_problem("gaussian", options, m, case)
     single = m.iterations == 1
-    clocked = m.network.conditions is not None and m.network.conditions.keeps_time
+    clocked = m.network.conditions.keeps_time
     every: Sequence[Mapping[str, float]] = BUDGETS if lossless else BUDGETS[:2]
     every = TIMES if clocked else every
     budgets = every[:1] if single else every
