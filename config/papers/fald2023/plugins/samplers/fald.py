@@ -8,9 +8,10 @@ In iteration k every client takes
 
 of the posterior's covariance, and with probability p_c all take the mean. The noise is
 :math:`w_i = \sqrt{\tau} \, \xi + \sqrt{1 - \tau} \, \xi_i` in equation (4) and
-:math:`\sqrt{\tau / b} \, \xi + \sqrt{1 - \tau} \, \xi_i` in equation (18) and Algorithms 1 to 3. With
-``renews``, :math:`g_i = \nabla f_i(x_i) - \nabla f_i(y) + \frac1b \sum_j \nabla f_j(y)`, where y becomes
-the mean of the x_i with probability :math:`q_c = p_c`, to be used from the next step on.
+:math:`\sqrt{\tau / b} \, \xi + \sqrt{1 - \tau} \, \xi_i` in equation (18) and Algorithms 1 to 3.
+With ``renews``,
+:math:`g_i = \nabla f_i(x_i) - \nabla f_i(y) + \frac1b \sum_j \nabla f_j(y)`, where y becomes the
+mean of the x_i with probability :math:`q_c = p_c`, to be used from the next step on.
 
 Source: equations (2), (4), (5), (8) to (10) and (18), section 10.1 of fald2023.
 Price: a gradient of every client per step, and for an average a vector to the server and back; for
@@ -73,7 +74,7 @@ class FALD(FullGradientSampler[State]):
         if not network.is_lossless:
             raise ConcordError("network: averages at random need one that loses nothing; remove it")
 
-    def rounds(self, problem: Problem) -> Rounds:
+    def rounds(self, problem: Any) -> Rounds:
         """Return the options on which the law depends."""
         tau, clients = self.common_noise, problem.agents
         step = self.part * self.communication * _largest_step(problem)
