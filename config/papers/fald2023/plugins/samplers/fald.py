@@ -52,7 +52,6 @@ class FALD(FullGradientSampler[State]):
 
     name: ClassVar[str] = "FALD as printed"
     needs: ClassVar[Needs] = Needs("server")
-    biased: ClassVar[str] = "by (4) with common noise, the posterior to the power 1/b"
 
     part: Annotated[Positive, "part f of the step p_c gamma-bar"]
     communication: Annotated[PositiveShare, "probability p_c that clients take the average"] = 1.0
