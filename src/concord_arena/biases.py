@@ -185,7 +185,7 @@ def _stationary_bias(
     if law is None:
         return dict.fromkeys(names, np.inf)
     law_at_rest, target = exact.marginals(*law, agents, dim), problem.posterior
-    parts, b2 = scores.distance(law_at_rest, target), scores.compute_bias(law_at_rest, target)
+    parts, b2 = scores.compare_laws(law_at_rest, target), scores.compute_bias(law_at_rest, target)
     worst, average = parts["worst"], parts["average"]
     values = *(worst[name] for name in names[:3]), b2["worst"], average["w2"], b2["average"]
     return {name: float(value) for name, value in zip(names, values, strict=True)}

@@ -50,12 +50,12 @@ class Laws:
         """
         marginals = self._path.marginals_at(iterations)
         b2 = self._bias(marginals)
-        return b2, self._scores(marginals, iterations[-1], scores.ends(b2))
+        return b2, self._scores(marginals, iterations[-1], scores.take_last(b2))
 
     def limit(self) -> Levels | None:
         """Return b² of the stationary laws by level, (versions,). None where there are none."""
         marginals = self._path.limit()
-        return None if marginals is None else scores.ends(self._bias(marginals.select(None)))
+        return None if marginals is None else scores.take_last(self._bias(marginals.select(None)))
 
     def _bias(self, marginals: Marginals) -> Levels:
         """Return b² by level, each law against its problem's posterior."""
@@ -63,7 +63,7 @@ class Laws:
         if all(other is first for other in others):
             return scores.bias(marginals, first)
         each = enumerate(self._posteriors)
-        return scores.stack(
+        return scores.stack_versions(
             [scores.bias(marginals.select(np.s_[:, v]), posterior) for v, posterior in each]
         )
 
@@ -79,11 +79,11 @@ class Laws:
 
         averaged = self._path.time_average(end)
         if averaged is not None:
-            over = [scores.ergodic(averaged.select(v), target) for v, target in enumerate(targets)]
+            b2 = [scores.ergodic_b2(averaged.select(v), target) for v, target in enumerate(targets)]
             for level in scores.LEVELS:
-                yield "ergodic_b2", mask_diverged(level, [one[level] for one in over])
+                yield "ergodic_b2", mask_diverged(level, [one[level] for one in b2])
         ends = [marginals.select((-1, v)) for v in range(len(targets))]
-        parts = [scores.distance(*pair) for pair in zip(ends, targets, strict=True)]
+        parts = [scores.compare_laws(*pair) for pair in zip(ends, targets, strict=True)]
         for level in ("worst", "average"):
             for metric in parts[0][level]:
                 yield metric, mask_diverged(level, [one[level][metric] for one in parts])

@@ -93,11 +93,11 @@ def _find_target(
     and then ever more between that and the one before, until these are neighbors.
     """
     level, target = question.wish.level, float(question.wish.target or 0)
-    find = scores.reached_at if question.is_exact else scores.solved_at  # a dip may be an error
-    dense = scores.looks(min(2 * known, most), EVERY) if question.is_small else []
+    find = scores.find_reached if question.is_exact else scores.find_solved  # a dip may be an error
+    dense = scores.grid(min(2 * known, most), EVERY) if question.is_small else []
     ks: list[int] = []
     b2: dict[str, np.ndarray] = {}
-    new = sorted({*scores.looks(most, 1), *dense})
+    new = sorted({*scores.grid(most, 1), *dense})
     while new:
         more = predict_bias(question, path, read, new)
         order = np.argsort(ks + new)
@@ -107,7 +107,7 @@ def _find_target(
         if (first := at.min()) == len(ks):
             break
         begin, end = [0, *ks][first], ks[first]
-        octave = scores.looks(min(2 * end, most), EVERY) if is_first and question.is_small else []
+        octave = scores.grid(min(2 * end, most), EVERY) if is_first and question.is_small else []
         between = range(begin + 1, end, -(-(end - begin) // PARTS))
         new = sorted({*octave} - {*ks}) or [*between]
     return ks, b2, at
@@ -135,5 +135,5 @@ def _predict_errors_of_averages(
     off = monomials(*law)[0].mean(axis=0)[..., dim:] - target_moments[dim:]
     squares = (off**2 / variances[dim:]).max(axis=-1)
     squares = squares.max(axis=-1) if level == "worst" else squares
-    both = np.maximum(scores.ergodic(averaged, target)[level], squares)
+    both = np.maximum(scores.ergodic_b2(averaged, target)[level], squares)
     return np.nan_to_num(both, nan=np.inf)

@@ -63,10 +63,11 @@ class Wish(Options):
 class Question:
     """A problem and a network for which a sampler is sought, and the caller's wish.
 
-    positions: the moments of an agent's start. fit: the Gaussian that fits the posterior. masks:
-    makes the stream of what happens on the network. reads: matrix and bytes of each read-out that
-    the network allows. floor: the b2 of the fit. batch_errors: covariances of mini-batch errors
-    over the fit; None with full gradients. settings_tried: how many settings have been scored.
+    positions: the moments of an agent's start. fit: the Gaussian that fits the posterior.
+    event_rng: makes the stream of what happens on the network. reads: matrix and bytes of each
+    read-out that the network allows. floor: the b2 of the fit. batch_errors: covariances of
+    mini-batch errors over the fit; None with full gradients. settings_tried: how many settings have
+    been scored.
     """
 
     def __init__(
@@ -76,10 +77,10 @@ class Question:
         positions: Moments,
         fit: Fit,
         wish: Wish,
-        masks: Callable[[], np.random.Generator],
+        event_rng: Callable[[], np.random.Generator],
     ) -> None:
         self.problem, self.network, self.fit, self.wish = problem, network, fit, wish
-        self.positions, self.masks = positions, masks
+        self.positions, self.event_rng = positions, event_rng
         self.is_exact = isinstance(problem, Quadratic)
         self.size = problem.agents * problem.dim
         self.is_small = self.size <= SMALL
@@ -108,7 +109,7 @@ class Question:
         return self.problem if self.is_exact else QuadraticProblem(hessians, shift)
 
     def price_with_read_out(self, price: Mapping[str, float], read: str | int) -> dict[str, float]:
-        """Return the price of an iteration, by currency, with the bytes of a read-out added."""
+        """Return the price of an iteration, by unit, with the bytes of a read-out added."""
         return {**price, "bytes": price["bytes"] + self.reads[read][1]}
 
     def count_iterations(self, price: Mapping[str, float], read: str | int) -> int:

@@ -230,8 +230,8 @@ def recommend(
     with threadpool_limits(1), np.errstate(all="ignore"):
         posterior_fit = fit(problem, np.asarray(positions[0], dtype=float))
         trust = doubts(problem, posterior_fit, positions, agents)
-        masks = partial(streams.generator, master, "network", "recommend")
-        question = Question(problem, agents, positions, posterior_fit, wish, masks)
+        event_rng = partial(streams.generator, master, "network", "recommend")
+        question = Question(problem, agents, positions, posterior_fit, wish, event_rng)
         trials = Trials(question, chains, master, start, memory)
         entries, others = scale_entries(posterior_fit, samplers)
         rows, lacking = _search_entries(question, entries, trials)

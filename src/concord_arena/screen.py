@@ -42,7 +42,7 @@ def screen(question: Question, entry: Entry) -> Iterator[Candidate]:
     """Yield the best setting of an entry with each read-out; an error where there is none."""
     entry.sampler.check(question.problem, question.network)
     if entry.kind not in kinds.built_in("samplers"):
-        prices.try_step(entry.sampler, question.problem, question.network, question.masks())
+        prices.try_step(entry.sampler, question.problem, question.network, question.event_rng())
     if question.wish.batch_size is not None and not isinstance(entry.sampler, Batches):
         raise ConcordError("its gradients are full; leave batch_size out")
     _refuse_large_choices(question, entry.sampler)
@@ -92,7 +92,7 @@ def make_lattices(question: Question, entry: Entry) -> list[Lattice]:
     for value in values:
         second = {} if name is None else {name: value}
         one = vary(entry.sampler, second, entry.name)
-        price = prices.price_per_iteration(one, problem, network, question.masks())
+        price = prices.price_per_iteration(one, problem, network, question.event_rng())
         if question.count_iterations(price, "agents") < 1:
             why = _explain_unaffordable(question.wish.budget, price)
             continue
