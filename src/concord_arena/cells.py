@@ -358,7 +358,7 @@ class _Cell:
         path = self._judges[key]
         yield from self._score(path, unit, chosen.price)
         if unit == next(iter(arena.budget)) and isinstance(path, Laws):
-            yield from _rows_of_scores(FOREVER, "stationary_b2", path.limit() or {})
+            yield from _rows_of_scores(FOREVER, "stationary_b2", path.stationary_bias() or {})
 
     def _score(self, path: Laws | Chains, unit: str, price: Mapping[str, float]) -> Iterator[Row]:
         """Yield rows of the scores of laws or chains on the judging problems at a budget."""
