@@ -79,7 +79,7 @@ def list_doubts(
     if isinstance(problem, Quadratic):
         return []
     reasons = []
-    if not fit.settled:
+    if not fit.converged:
         reasons.append("the Gaussian fit did not converge; it is the one at the mode")
     ratio = estimate_by_weights(problem, fit)[1] / np.diag(fit.cov)
     worst = int(np.argmax(np.abs(np.log(ratio))))
