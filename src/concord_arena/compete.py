@@ -264,15 +264,15 @@ def write_board(
     tables: Sequence[Path],
     outputs: Sequence[Path],
     folder: Path,
-    planned: Path | None = None,
+    statement: Path | None = None,
 ) -> None:
     """Write the tables of scores and costs, and the entries' cards, of a study's arena.
 
     tables: the metrics.csv of its experiments. outputs: two files, for the scores and for the
     costs, the CPU seconds of each cell, tuning included. folder: of the cards, in Markdown.
-    planned: the statement of this job written by the plan, with which inputs and code must agree.
+    statement: the statement of this job written by the plan, with which inputs and code must agree.
     """
-    guard = Guard(planned, outputs[0], [__name__])
+    guard = Guard(statement, outputs[0], [__name__])
     digests = guard.statement.get("tables", {})
     measured: list[Measured] = []
     costs: list[list[Any]] = []
@@ -295,4 +295,4 @@ def write_board(
         name = words.name("entry", entry, study.sections.names)
         texts[folder / f"{entry}.md"] = cards.format_card(name, cells_of_entry, about)
     guard.check_again()
-    provenance.write(texts, planned=guard.planned)
+    provenance.write(texts, planned=guard.digest)

@@ -1,4 +1,4 @@
-"""expect: from a ledger's verdicts to those that are committed, and the pages that show them."""
+"""expect: commit a ledger's verdicts as the expected ones, and update the pages that show them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,10 +12,10 @@ from concord_studies.pages.findings import half_page
 
 
 def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
-    """Write a ledger's verdicts as the expected ones, and update what pages show of them.
+    """Write a ledger's verdicts as the expected ones, and update the pages that show them.
 
-    pages: the folder of the documents, which show scoreboard and findings (``replace_parts``).
-    What is committed stays of studies that the ledger does not hold, and of claims not run here.
+    pages: the folder of the documents with scoreboard and findings (``replace_parts``). Committed
+    verdicts stay for studies that the ledger does not hold, and for claims not run here.
     """
     rows = ledger.read_rows(ledger_path)
     if ledger.is_smoke(rows):
@@ -48,9 +48,10 @@ def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
 
 
 def _keep_committed(row: Row, before: Mapping[tuple[str, ...], str]) -> Row:
-    """Return a row with the verdict to commit: the committed verdict if this one decides less.
+    """Return a row with the verdict to commit: the committed one if the row's decides less.
 
-    So it is where its runs were not made, and where the seed turns it and seeds were not varied.
+    It decides less if its runs were not made, or if it depends on the seed and seeds were not
+    varied. before: the committed verdicts, by key.
     """
     was = before.get(ledger.verdict_key(row), verdicts.NOT_RUN)
     if row["verdict"] == verdicts.NOT_RUN != was:
@@ -59,7 +60,7 @@ def _keep_committed(row: Row, before: Mapping[tuple[str, ...], str]) -> Row:
 
 
 def replace_parts(text: str, parts: Mapping[str, Sequence[str]]) -> str:
-    """Return a page's text with new lines in its parts, each between two marks that name it.
+    """Return a page's text with the lines of some parts replaced; two marks enclose a part.
 
     ``<!-- scoreboard -->`` begins a part and ``<!-- end of scoreboard -->`` ends it.
     """
@@ -74,7 +75,7 @@ def replace_parts(text: str, parts: Mapping[str, Sequence[str]]) -> str:
 
 
 def _nest(values: Iterable[tuple[Sequence[str], Any]]) -> dict[str, Any]:
-    """Return nested mappings from values by keys of several parts."""
+    """Return nested mappings from pairs of a key, a sequence of names, and a value."""
     nested: dict[str, Any] = {}
     for (*outer, last), text in values:
         place = nested
