@@ -23,7 +23,7 @@ from concord.values import place_of_key
 # Of ``concord.sample`` beside a sampler's options.
 ARGUMENTS = (
     *("sampler", "problem", "network", "iterations", "chains", "seed", "rng", "initial", "record"),
-    *("labels", "progress", "memory"),
+    *("labels", "progress", "memory", "compiled"),
 )
 
 

@@ -36,6 +36,7 @@ def sample(
     labels: tuple[str, str, str, str] | None = None,
     progress: bool | None = None,
     memory: float | None = None,
+    compiled: bool = True,
     **options: object,
 ) -> Trace:
     r"""Run a sampler on independent chains of a network of agents, and return their trace.
@@ -82,6 +83,10 @@ def sample(
     memory
         GB that the call may take; none: what the machine has available. A run whose trace would
         take more is refused before it starts.
+    compiled
+        Whether a long run may take several steps at once in code that numba compiles, if that is
+        installed: the same chains but for rounding. ``trace.attributes["steps"]`` says whether any
+        were, "compiled", or none, "plain".
     **options
         Of the sampler, such as ``step_size``: a number, or a schedule as in a study's files.
 
@@ -125,8 +130,9 @@ def sample(
         labels=Labels(run=run.sampler.kind) if labels is None else Labels(*labels),
         progress=progress,
         keep=True,
+        compiled=compiled,
     )
-    trace.attributes = {
+    trace.attributes |= {
         "concord": __version__,
         "sampler": run.sampler.kind,
         "options": json.dumps({k: v for k, v in run.sampler.plain().items() if k != "kind"}),

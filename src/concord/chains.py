@@ -69,6 +69,7 @@ def sample_chains(
     progress: bool | None = False,
     keep: bool = False,
     strict: bool = False,
+    compiled: bool = True,
 ) -> Trace:
     """Sample the chains of a run, or those from ``span[0]`` to before ``span[1]``.
 
@@ -82,9 +83,16 @@ def sample_chains(
     keep: whether an interrupt (Ctrl-C) returns the trace of the blocks that are done, or of the
     first block so far, and prints a line that says so; otherwise it is raised.
     strict: raise ``record.ChainDivergence`` as soon as a chain diverges.
+    compiled: whether a long run may take compiled steps (``concord.fast``); the trace's attribute
+    ``steps`` says whether it did.
     """
     begin, end = span or (0, chains)
     shape = chains, network.agents, problem.dim
+    steps = None
+    if compiled:
+        from concord.fast import compile_steps  # the core's only import of what may need numba
+
+        steps = compile_steps(sampler, iterations, shape)
     start = streams.generator(seed, *labels.stream("initial"))
     x0 = initial.positions(law, problem, shape, start)
     firsts = range(begin, end, CHAINS_PER_BLOCK)
@@ -99,6 +107,7 @@ def sample_chains(
                     streams.generator(seed, *labels.stream(what), *later)
                     for what in ("noise", "network", "clock")
                 )
+                noise = noise if steps is None else steps.speed_up(noise)
                 block_problem = problem.from_chain(first)
                 if (batches := batches_of(sampler)) is not None:
                     from concord.batch_gradients import MiniBatches  # of such runs alone
@@ -112,7 +121,7 @@ def sample_chains(
                 )
                 callbacks: list[Callback] = [recorder, _Bar(advance)]
                 due = recorder.next_due
-                run(sampler, counted, running, block, iterations, noise, callbacks, due)
+                run(sampler, counted, running, block, iterations, noise, callbacks, due, steps)
                 traces.append(recorder.trace())
     except KeyboardInterrupt:
         if not traces and recorder is not None:
@@ -120,6 +129,7 @@ def sample_chains(
         if not keep or not traces or not traces[0].draw.size:
             raise
     trace = join_traces(traces)
+    trace.attributes["steps"] = "compiled" if steps and steps.used else "plain"
     if trace.chains < end - begin or trace.draw[-1] < record.iterations(iterations)[-1]:
         print(
             f"concord: interrupted; here are {trace.chains} of {end - begin} chains, to iteration "

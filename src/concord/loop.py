@@ -15,6 +15,11 @@ from concord.problem import CountedProblem, Problem
 from concord.sampler import Algorithm, ChainState, State, check_state
 
 Callback = Callable[[int, ChainState], object]
+# Takes (state, k, most, problem, network, rng); returns the state after some steps from iteration k
+# on, at most so many, and their number, which may be zero.
+MultiStep = Callable[
+    [State, int, int, CountedProblem, Network, np.random.Generator], tuple[State, int]
+]
 
 
 def run(
@@ -26,13 +31,14 @@ def run(
     rng: np.random.Generator,
     callbacks: Sequence[Callback] = (),
     due: Callable[[], int] | None = None,
+    multi_step: MultiStep[State] | None = None,
 ) -> State:
     """Run a sampler from x0, (chains, agents, dim), for ``steps`` iterations; return its state.
 
     network: as ``Network.start`` returns it.
     callbacks: functions called with each iteration and its state, from iteration 0 on.
-    due: function that returns the next iteration at which callbacks must be called, where a sampler
-    takes several steps at once (``fast``); None: every iteration.
+    multi_step: function that takes several steps at once (``fast.CompiledSteps``). due: function
+    that returns the next iteration at which callbacks must be called then. None: single steps.
     """
     counted = problem if isinstance(problem, CountedProblem) else CountedProblem(problem, len(x0))
     state: State = call_watched(sampler, "init", {"x0": x0}, x0, counted, network, rng)
@@ -40,7 +46,6 @@ def run(
     counted.take()  # starts are not charged
     for callback in callbacks:
         callback(0, state)
-    multi_step = getattr(sampler, "multi_step", None)
     with np.errstate(over="ignore", invalid="ignore"):
         k = 0
         while k < steps:

@@ -208,23 +208,6 @@ class WithReadOut(Protocol):
         """Return the draw of every agent that the state stands for, (chains, agents, dim)."""
 
 
-class Coefficients(NamedTuple):
-    """Coefficients of the step x' = M x - gain grad f(x) + sd w, w ~ N(0, I).
-
-    A sampler of this step may have a method ``coefficients(k, network)``, from which ``fast``
-    compiles it. There k is one iteration, or an array of iterations (steps,); gain and sd then have
-    shape (steps,), and M has shape (steps, agents, agents) if it changes.
-
-    matrix: M, (agents, agents), by which positions are mixed; None: the identity, and nothing is
-    sent.
-    gain: factor of the gradient. sd: standard deviation of the noise.
-    """
-
-    matrix: Any
-    gain: Any
-    sd: Any
-
-
 def track_average(
     network: Network, weights: str | float, vectors: np.ndarray, rest: np.ndarray, channel: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:

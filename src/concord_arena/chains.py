@@ -18,7 +18,6 @@ import numpy as np
 
 from concord import streams
 from concord.chains import Labels, sample_chains
-from concord.fast import compile_steps
 from concord.networks.network import Network
 from concord.problem import Problem
 from concord.record import ChainDivergence, Record
@@ -123,9 +122,8 @@ class Chains:
         """
         run = self._run
         options = _label_options(sampler) if len(self._versions) > 1 else ""
-        shape = run.chains, self._network.agents, problem.dim
         trace = sample_chains(
-            compile_steps(sampler, iterations[-1], shape),
+            sampler,
             problem,
             self._network,
             law=run.initial,

@@ -1,6 +1,7 @@
 """The commands: every stage of the pipeline, to be run by hand or by Snakemake."""
 
 import argparse
+import ctypes
 import gc
 import os
 import signal
@@ -47,37 +48,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-# One thread: results must not depend on the number of cores, and jobs share them.
-THREADS = dict.fromkeys(
-    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
-)
-# Kernels add in another order on processors with AVX-512: those for AVX2 serve them as well, and
-# for our small matrices are as fast.
-KERNELS = {
-    "OPENBLAS_CORETYPE": "Haswell",
-    "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
+# One thread: results must not depend on the number of cores, and jobs share them. Where torch is
+# installed POT would import it, which takes a second.
+SETTINGS = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "VECLIB_MAXIMUM_THREADS": "1",
+    "POT_BACKEND_DISABLE_PYTORCH": "1",
 }
-# Where torch is installed POT would import it, which takes a second.
-BACKENDS = {"POT_BACKEND_DISABLE_PYTORCH": "1"}
+# Options of glibc's mallopt, by number in malloc.h, in bytes: memory that is free is kept (1 GiB of
+# it; 64 MiB are asked for at a time) and not given back after every step, which took a third of
+# some jobs. 32 MiB is the largest array that all versions of glibc can be told to keep.
+MEMORY = {-1: 2**30, -2: 2**26, -3: 2**25}  # M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD
 
 
-def settle(cpu: Path = Path("/proc/cpuinfo")) -> None:
-    """Have the libraries compute the same bytes on all machines whose processors have AVX2.
+def settle() -> None:
+    """Have the libraries use one thread, and glibc keep memory between steps.
 
-    To be called before numpy is imported; what the user has set stays. ``cpu`` is Linux's
-    description of the processors: elsewhere, and without AVX2, the kernels are left alone, since
-    OpenBLAS crashes if it is told to use those that the processor lacks.
+    To be called before numpy is imported; what the user has set in the environment stays.
     """
-    settings = THREADS | BACKENDS
-    try:
-        with open(cpu) as file:
-            flags = next((line.split() for line in file if line.startswith("flags")), [])
-    except OSError:
-        flags = []
-    if {"avx2", "fma"} <= set(flags):
-        settings |= KERNELS
-    for name, value in settings.items():
+    for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # other C libraries have none
+    if mallopt is not None:
+        for option, size in MEMORY.items():
+            mallopt(option, size)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -48,8 +48,9 @@ USUAL: Mapping[str, Any] = {"environment": "concord", "mem_mb": 1000, "runtime":
 
 
 def cost(run: Run) -> float:
-    """Return the computing cost of a run, in updates of one agent."""
-    return float(run.iterations * (run.chains * run.agents + UPDATES_OF_STEP))
+    """Return the computing cost of a run's chains, in updates of one agent."""
+    steps = run.iterations if run.chains else 0
+    return float(steps * (run.chains * run.agents + UPDATES_OF_STEP))
 
 
 Block = tuple[int, int]  # chains of a run, from the first to before the last
@@ -282,7 +283,8 @@ def read_runs(path: Path) -> Experiment:
         study = Path(stated["study"])
         if not kinds.studies:
             kinds.use(study)
-        runs = {name: _read_run(of, f"{path}: {name}") for name, of in stated["runs"].items()}
+        documents = stated["runs"].items()
+        runs = {name: Run.from_document(of, f"{path}: {name}") for name, of in documents}
         if not runs:
             raise ValueError("it has no run")
         return (UniverseExperiment if stated["universe"] else build_experiment)(study, runs)
@@ -291,13 +293,6 @@ def read_runs(path: Path) -> Experiment:
             f"{path}: it is not as planning writes it ({error}); delete it, and the metrics.csv "
             "beside it, to have both made again"
         ) from None
-
-
-def _read_run(document: Mapping[str, Any], where: str) -> Run:
-    """Build the run of a resolved document, perhaps without chains; errors begin with ``where``."""
-    chains = document["chains"]
-    run = Run.from_document({**document, "chains": max(chains, 1)}, where)
-    return run if chains else run.vary(chains=0)
 
 
 # Jobs.

@@ -168,11 +168,20 @@ def load_yaml(path: Path | str) -> Any:
         raise ConcordError(f"{path}:{place} {problem}{remedy}") from error
 
 
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """The writer of YAML that has a list on one line."""
+
+
+_Dumper.add_representer(
+    list, lambda dumper, items: dumper.represent_sequence("tag:yaml.org,2002:seq", items, True)
+)
+
+
 def dump_yaml(mapping: Mapping[str, Any]) -> str:
-    """Return a mapping as YAML text, keys in the order given."""
+    """Return a mapping as YAML text, keys in the order given, a list on one line."""
     return yaml.dump(
         json.loads(json.dumps(mapping)),
-        Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper),
+        Dumper=_Dumper,
         sort_keys=False,
         allow_unicode=True,
         width=100,

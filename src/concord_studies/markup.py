@@ -25,7 +25,7 @@ def sentence(text: str) -> str:
 
 def sentences(text: str) -> list[str]:
     """Return the sentences of a text on one line; "Fig. 3" ends none."""
-    return re.split(r"(?<=[.?!]) (?=[A-Z(])", text) if text else []
+    return re.split(r"(?<=[.?!]) (?=[A-Z({])", text) if text else []
 
 
 def rst(text: str) -> str:

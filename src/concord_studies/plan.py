@@ -7,7 +7,6 @@ depend on a change, and no others.
 """
 
 import gc
-import json
 import os
 import sys
 import sysconfig
@@ -26,7 +25,6 @@ from concord_studies.datasets.registry import load_registry
 from concord_studies.experiment import Experiment, build_experiment
 from concord_studies.failures import exit_with_sentences
 from concord_studies.io import signature, write_whole
-from concord_studies.pages import captions
 from concord_studies.result_kinds import KINDS, Result
 from concord_studies.runs.run import Run
 from concord_studies.stages import judge
@@ -229,13 +227,6 @@ class Plan:
         except (ConcordError, KeyError):
             return False
         return bool(planned == self._state_result(Result("multiverse", key)).digest)
-
-    # What rules take and show besides.
-
-    def caption(self, wildcards: Wildcards) -> str:
-        """Return the caption of a figure or table for Snakemake's report."""
-        text = self.statement(wildcards.section, wildcards).text
-        return captions.rst(json.loads(text)["caption"])
 
 
 def _find_check(folder: str, changes: Mapping[str, Any]) -> Path:

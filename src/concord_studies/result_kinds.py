@@ -58,9 +58,9 @@ def _output_kind(section: str, *suffixes: str) -> ResultKind:
     """Return the kind of result of a study's section: figures or tables."""
     return ResultKind(
         path=f"{{study}}/{section}/{{name}}",
-        suffixes=(*suffixes, "json", "yaml", "caption.md"),
+        suffixes=(*suffixes, "json", "yaml", "caption.md", "caption.rst"),
         names=lambda study: study.outputs(section),
-        reads=lambda study, name: study.output_runs(section, name),
+        reads=lambda study, name: study.output_reads(section, name),
         inputs=lambda study, name, _: draw.output_inputs(study, section, name),
     )
 

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from concord import kinds
@@ -240,6 +240,30 @@ def format_number(value: float | None, lo: float | None = None, hi: float | None
         places = max(digits, 0)  # and adding 0 turns -0 into 0
         texts = [f"{round(n, places) + 0:.{places}f}" for n in (low, value, high)]
     return texts[1] if texts[0] == texts[2] else f"{texts[1]} [{texts[0]}, {texts[2]}]"
+
+
+def range_of_numbers(value: Sequence[float], lo: Sequence[float], hi: Sequence[float]) -> str:
+    """Return the smallest and the largest of numbers as a text has them: "0.09 to 0.11".
+
+    Digits end at the second significant one, of the larger number if both are of one order; of
+    numbers with intervals, (lo, hi), with the first one of the half width. Whole numbers are whole.
+    """
+    half = max((high - low) / 2 for low, high in zip(lo, hi, strict=True))
+    ends = min(value), max(value)
+    places = [_count_places(end, half) for end in ends]
+    if max(map(abs, ends)) < 10 * min(map(abs, ends)):
+        places = [max(places[1], 0)] * 2
+    texts = [f"{end:.{count}f}" for end, count in zip(ends, places, strict=True)]
+    return " to ".join(dict.fromkeys(texts))
+
+
+def _count_places(value: float, half: float) -> int:
+    """Return how many digits behind the point a text shows of a number with a half width."""
+    if abs(value) < 1e-12 or (value == round(value) and half == 0):
+        return 0
+    carried = 1 - math.floor(math.log10(abs(value)))
+    known = -math.floor(math.log10(half)) if 0 < half < math.inf else carried
+    return min(max(carried, 0), max(known, 0))
 
 
 def _format_exact(value: float) -> str:

@@ -100,13 +100,11 @@ class Sampling:
     def begin(self) -> None:
         """Go back to the start."""
         self._problem, self._network = self._start()
-        self._state, self._k = self._init(), 0
+        self._state = self._sampler.init(self._x0, self._problem, self._network, self._rng)
+        self._k = 0
         self._recorder = Recorder(
             Record(at=(0,)), self._sampler, self._problem, self._network, self._x0.shape, 0
         )
-
-    def _init(self) -> Any:
-        return self._sampler.init(self._x0, self._problem, self._network, self._rng)
 
     def __call__(self) -> None:
         """Take one step as the loop does: counted, checked for divergence, and not recorded."""
@@ -118,28 +116,28 @@ class Sampling:
         self._recorder(self._k, self._state)
 
 
-# Steps of a call of compiled ones.
-STEPS = 100
+# Steps of a call of compiled ones, and of a run that would have them all.
+STEPS, LONG = 100, 10**6
 
 
 class Compiled(Sampling):
     """Many steps of a sampler in one call that numba compiles, as a piece of work."""
 
-    def _init(self) -> Any:
-        from concord.fast.steps import CompiledSampler  # needs numba
+    def begin(self) -> None:
+        """Go back to the start, before steps are read."""
+        from concord.fast.steps import CompiledSteps  # needs numba
 
-        if not isinstance(self._sampler, CompiledSampler):
-            self._sampler = CompiledSampler(self._sampler)
-        return super()._init()
+        super().begin()
+        self._several = CompiledSteps(self._sampler, LONG)
 
     def __call__(self) -> None:
         """Take ``STEPS`` steps as the loop does."""
         taken = 0
         while taken < STEPS:
-            self._state, several = self._sampler.multi_step(
+            self._state, several = self._several(
                 self._state, self._k, STEPS - taken, self._problem, self._network, self._rng
             )
-            if not several:  # the last of what is drawn together
+            if not several:  # the first, and the last of what is drawn together
                 super().__call__()
             self._k += several
             taken += several or 1
@@ -410,12 +408,25 @@ def _of_numpyro(X: np.ndarray, y: np.ndarray, agents: int) -> Any:
 FALLING = {"kind": "power", "a": 1e-3, "b": 230, "exponent": 0.55}
 FUSED = {"step_size": FALLING, "fusion": {"kind": "power", "a": 0.24, "b": 230, "exponent": 0.05}}
 TRIGGERED = {"communication": "triggered", "threshold": 1.0, "decay": 0.6}
+THREE = (4, 10, 5), (100, 10, 5), (100, 20, 2)  # shapes, with an aim each
+AIMS = {
+    "de_sgld": (0.2, 0.4, 0.33),
+    "de_sghmc": (0.29, 0.45, 0.36),
+    "extra_sgld": (0.26, 0.43, 0.36),
+    "diging_sgld": (0.38, 0.53, 0.34),
+    "admm": (0.74, 1.0, 0.43),
+}
 PAIRS: tuple[tuple[str, Any, int, int, int | None, float], ...] = (
-    ("de_sgld", {}, 4, 10, 5, 0.25),
-    ("de_sgld", {}, 50, 10, 5, 0.6),
-    ("de_sgld", {}, 50, 20, 2, 0.5),
+    *(
+        (kind, {}, *s, aim)
+        for kind, aims in AIMS.items()
+        for s, aim in zip(THREE, aims, strict=True)
+    ),
+    ("de_sgld", {}, 100, 100, 10, 0.57),
+    ("de_sghmc", {"step_size": FALLING}, 50, 10, 5, 0.6),
     ("d_ula", FUSED, 50, 5, None, 0.25),
     ("d_ula", FUSED, 50, 10, None, 0.25),
+    ("d_ula", FUSED, 1000, 6, None, 0.5),
     ("gossip_ula", {"step_size": 1e-4}, 50, 10, 2, 0.25),
     ("gossip_ula", {"step_size": 1e-4, **TRIGGERED}, 50, 10, 2, 0.25),
     ("gossip_ula", {"step_size": 1e-4}, 50, 5, None, 0.25),
@@ -424,11 +435,26 @@ PAIRS: tuple[tuple[str, Any, int, int, int | None, float], ...] = (
 
 
 @entry
+def draws_of_many_normals(tiny: bool) -> Iterator[Case | Skipped]:
+    """Time the normal numbers of plain steps of long runs against numpy's."""
+    if reason := _missing("numba"):
+        yield "normal numbers of long runs / numpy's", reason
+        return
+    from concord.fast.steps import CompiledSteps
+
+    quick = CompiledSteps(None, LONG).speed_up(streams.generator(1, "bench", "normals"))
+    for shape in ((50, 20, 10), (100, 100, 10)):
+        title = f"normal numbers of long runs / numpy's, {np.prod(shape)}"
+        yield Case(title, partial(quick.standard_normal, shape), normals(*shape), aim=0.6)
+
+
+@entry
 def compiled_steps_against_plain_ones(tiny: bool) -> Iterator[Case | Skipped]:
     """Time compiled steps on rings against plain ones: of regressions, and of the tied mixture."""
     for kind, options, chains, agents, dim, aim in PAIRS:
         what = f"regression, dim {dim}" if dim else "tied mixture"
         how = f" {options['communication']}" if "communication" in options else ""
+        how += ", falling steps" * ("kind" in str(options))
         title = f"{kind}{how}, compiled / plain, {chains} chains, ring of {agents}, {what}"
         if reason := _missing("numba"):
             yield title, reason

@@ -2,6 +2,7 @@
 ENTRY = "{study}/{section}/{name}"
 REPORTED = {"category": "{study}", "subcategory": "{section}", "labels": {"name": "{name}"}}
 CAPTION = "../report/caption.rst"
+BESIDE = "json", "yaml", "caption.md", "caption.rst"
 STUDY = f"{RESULTS}/{{study}}"
 # The committed verdicts; a user's study may have none.
 COMMITTED = "config/expected_verdicts.yaml", "config/expected_multiverse.yaml"
@@ -19,7 +20,7 @@ rule figure:
             report(f"{RESULTS}/{ENTRY}.svg", caption=CAPTION, **REPORTED),
             f"{RESULTS}/{ENTRY}.png",
         ],
-        beside=[f"{RESULTS}/{ENTRY}.{suffix}" for suffix in ("json", "yaml", "caption.md")],
+        beside=[f"{RESULTS}/{ENTRY}.{suffix}" for suffix in BESIDE],
     log:
         f"{LOGS}/{ENTRY}.log",
     benchmark:
@@ -35,7 +36,6 @@ rule figure:
         **growing(mem_mb=600, runtime=5),
     params:
         made_from=digest("figures"),
-        caption=plan.caption,
         command="draw",
     shell:
         "python -m concord_cli {params.command} {input.entry:q} -o {output.made:q} 2> {log:q}"
@@ -52,12 +52,11 @@ use rule figure as table with:
             f"{RESULTS}/{ENTRY}.md",
             f"{RESULTS}/{ENTRY}.tex",
         ],
-        beside=[f"{RESULTS}/{ENTRY}.{suffix}" for suffix in ("json", "yaml", "caption.md")],
+        beside=[f"{RESULTS}/{ENTRY}.{suffix}" for suffix in BESIDE],
     wildcard_constraints:
         section="tables",
     params:
         made_from=digest("tables"),
-        caption=plan.caption,
         command="tabulate",
 
 

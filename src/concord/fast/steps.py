@@ -1,29 +1,35 @@
-"""Samplers with compiled steps.
-
-Compiled are the steps of samplers that state their ``Coefficients``, and of gossip ULA; of
-quadratic potentials and tied mixtures with all of their points, of few agents and chains, and where
-every vector arrives at once.
-"""
+"""Several steps in one call: of samplers whose step is read, and ticks of gossip ULA."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
+from copy import deepcopy
+from operator import mul
 from typing import Any
 
 import numpy as np
 
 from concord.fast import kernels
-from concord.networks.graph import DENSE_AGENTS
+from concord.fast.reading import ReadStep
+from concord.minibatches import batches_of
 from concord.networks.network import Network
 from concord.networks.trigger import trigger_of
-from concord.problem import CountedProblem
+from concord.problem import CountedProblem, Quadratic
 from concord.random import draw_ticks
-from concord.sampler import Positions
 from concord.values import FINITE_RANGE
 
-# Numbers up to which positions are few, and dimensions up to which loops are compiled by size.
-SMALL, UNROLLED = 1 << 13, 8
-# Steps from which on a call pays, those that it takes at most, and entries of their matrices.
-FEWEST, MOST, ENTRIES = 4, 1000, 1 << 18
+MOST = 1000  # steps of a call
+READABLE = 1024  # numbers of all agents' positions up to which reading a step takes a second
+FEWEST = 4  # ticks of gossip from which on a call pays
+MANY = 4000  # normal numbers of a draw from which on a call of compiled code pays
+# Microseconds by which times are predicted, from steps of many samplers, shapes and networks: of a
+# call of compiled code, of a normal number, and of an entry of the matrices, alone and for each
+# chain; of a plain step, of a number of its positions, and of one of its state.
+CALL, NORMAL, ENTRY, ENTRY_OF_CHAIN = 40.0, 0.0033, 0.003, 0.00011
+PLAIN, PLAIN_POSITION, PLAIN_STATE = 13.0, 0.007, 0.005
+ROUNDING = 1e-10  # of a compiled step, relative to the largest number of a vector
+PATIENCE = 200  # iterations in which what chains share may settle
 
 GOSSIP = "concord.samplers.gossip_ula.GossipULA.step"
 QUADRATIC = "concord.problems.quadratic_problem.QuadraticProblem.gradient"
@@ -32,56 +38,189 @@ MIXTURE = "concord.problems.kinds.tied_mixture.TiedMixture.gradient"
 Tables = tuple[Any, Any]  # of a quadratic gradient and a mixture's, of which one is None
 
 
-class CompiledSampler:
-    """A sampler of the same chains as a given one, with several compiled steps in one call.
+class _Normals(np.random.Generator):
+    """A generator of numpy's numbers, whose normal ones a compiled loop draws where they are many.
 
-    It takes single steps of the given sampler where steps cannot be compiled.
+    Many are so many of a call that has a size, and asks for double precision and a new array.
     """
 
-    def __init__(self, sampler: Any) -> None:
-        self.sampler = sampler
-        self._compiled: Any = None
+    def standard_normal(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+        """Return the normal numbers that numpy's generator draws next, of a shape ``size``."""
+        if out is not None or dtype != np.float64 or size is None or np.prod(size) < MANY:
+            return super().standard_normal(size, dtype, out)
+        numbers = np.empty(size)
+        kernels.fill_normals(self, numbers.reshape(-1))
+        return numbers
 
-    def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the given sampler."""
-        return getattr(self.sampler, name)
 
-    def init(
-        self, x0: np.ndarray, problem: CountedProblem, network: Network, rng: np.random.Generator
-    ) -> Any:
-        """Compile the steps if that is possible; return the sampler's state at x0."""
-        self._compiled = None
-        quiet = network.is_lossless and not network.keeps_time and network.order == "simultaneous"
-        few = x0.size <= SMALL and network.agents <= DENSE_AGENTS and x0.dtype == np.float64
-        suited = quiet and few and isinstance(rng, np.random.Generator)
-        if suited and (tables := tables_of(problem.problem, len(x0))) is not None:
-            if _states_step(self.sampler):
-                self._compiled = _Langevin(self.sampler, network.agents, tables)
-            elif _method(self.sampler, "step") == GOSSIP:
-                self._compiled = _Gossip(self.sampler, tables)
-        return self.sampler.init(x0, problem, network, rng)
+class CompiledSteps:
+    """A callable that takes several steps of a sampler at once, where they can be compiled.
 
-    def multi_step(
+    iterations: length of the run. used: whether any were compiled.
+    """
+
+    def __init__(self, sampler: Any, iterations: int) -> None:
+        self._sampler, self._last, self.used = sampler, iterations - 1, False
+        self._take: Any = None
+        self._problem: Any = None  # on which the step was read
+        self._step: ReadStep | None = None
+
+    def speed_up(self, rng: np.random.Generator) -> np.random.Generator:
+        """Return a generator of the same numbers, which draws many normal ones faster."""
+        return _Normals(rng.bit_generator)
+
+    def __call__(
         self, state: Any, k: int, most: int, problem: CountedProblem, network: Network, rng: Any
     ) -> tuple[Any, int]:
-        """Take several compiled steps from iteration k on; return the state and their number.
+        """Take at most ``most`` steps from iteration k on; return the state and their number.
 
-        most: the largest number of steps. None are taken if it is small, or steps are not compiled.
-        The last one is the first in which a chain leaves the finite range.
+        It is zero where the loop over iterations must take a plain step: at first, where steps are
+        not compiled, and where a call does not pay. The last step is the first in which a chain
+        leaves the finite range.
         """
-        if self._compiled is None or most < FEWEST:
+        if k == 0:
+            self._take = self._choose_way(state, problem.problem, network)
+        if self._take is None:
             return state, 0
-        return self._compiled(state, k, min(most, MOST), problem, network, rng)
+        state, count = self._take(state, k, min(most, MOST), problem, network, rng)
+        self.used |= count > 0
+        return state, count
+
+    def _choose_way(self, state: Any, problem: Any, network: Network) -> Any:
+        """Return what takes the steps of a block of chains. None where they are not compiled."""
+        quiet = network.is_lossless and not network.keeps_time
+        if not quiet or state.x.dtype != np.float64 or batches_of(self._sampler) is not None:
+            return None
+        quadratic, mixture = tables = tables_of(problem, len(state.x))
+        if _method(self._sampler, "step") == GOSSIP:
+            return None if quadratic is mixture else _Gossip(self._sampler, tables)
+        fits = mixture is not None or isinstance(problem, Quadratic)
+        if not fits or state.x[0].size > READABLE:
+            return None
+
+        def read() -> ReadStep | None:
+            """Read the step, once for all blocks of chains of a problem; None: it cannot be."""
+            if problem is not self._problem:
+                self._problem, self._step = problem, None
+                shape, read_on = state.x[0].shape, problem if mixture is None else None
+                with suppress(Exception):  # whatever a step does that cannot be read
+                    self._step = ReadStep(self._sampler, read_on, network, shape, self._last)
+            return self._step
+
+        return _Affine(read, mixture)
 
 
-def _states_step(sampler: Any) -> bool:
-    """Return whether a sampler's step is the one that its ``coefficients`` state."""
-    for kind in type(sampler).__mro__:
-        if "coefficients" in vars(kind):
-            return getattr(sampler, "prior_gradient", "with_likelihood") == "with_likelihood"
-        if "step" in vars(kind):  # of a kind of it that states none
+class _Affine:
+    """A callable that takes compiled steps s' = (A, G, B, c) (s, g, w, 1) of a block of chains.
+
+    read: function that reads the step. mixture: tables of the gradients g; None: they are part of A
+    and c.
+    """
+
+    def __init__(self, read: Callable[[], ReadStep | None], mixture: Any) -> None:
+        self._read, self._mixture, self._is_plain = read, mixture, False
+        self._step: Any = None
+        self._blocks: list[str] = []  # names of the fields that s consists of
+        self._gain = 0.0  # of a step, in microseconds
+        self._before: Any = None  # the last plain step: its state, generator and counts
+        self._counts: list[Any] = []  # of the steps of a period
+
+    def __call__(
+        self, state: Any, k: int, most: int, problem: CountedProblem, network: Network, rng: Any
+    ) -> tuple[Any, int]:
+        """Take at most ``most`` steps from iteration k on; return the state and their number.
+
+        None are taken where these are few, and before each of a period was taken plainly and is the
+        same.
+        """
+        if self._before is not None:
+            (before, *past), self._before = self._before, None
+            self._is_plain = not self._learn(before, state, past, _count(problem, network), rng)
+        if self._is_plain:
+            return state, 0
+        if self._step is None or len(self._counts) < self._step.period:
+            self._before = state, k, deepcopy(rng), _count(problem, network)
+            return state, 0
+        if most * self._gain < CALL:
+            return state, 0
+        after, count = self._move(state, k, most, rng)
+        begin, period = self._step.begin, self._step.period
+        times = [len(range((begin + phase - k) % period, count, period)) for phase in range(period)]
+        unicasts, broadcasts, size, gradients = (
+            sum(map(mul, times, each)) for each in zip(*self._counts, strict=True)
+        )
+        network.meter.add_sent(unicasts, broadcasts, size / np.maximum(unicasts, 1))
+        problem.pay(gradients)
+        problem.close_count(None)
+        return after, count
+
+    def _learn(
+        self, before: Any, after: Any, past: Any, counts: list[np.ndarray], rng: Any
+    ) -> bool:
+        """Learn from a plain step, and return whether steps may be compiled later on.
+
+        The step is read as soon as what is no vector of agents has settled. Then a compiled step of
+        each in a period must lead where the plain one has led; what this has counted is stored.
+        past: the iteration, and generator and counts before the plain step. counts, rng: after it.
+        """
+        k, other, past_counts = past
+        like = after.x.shape, after.x.dtype
+        self._blocks = [n for n, e in after._asdict().items() if (e.shape, e.dtype) == like]
+        others = (name for name in after._fields if name not in self._blocks)
+        if not all(np.array_equal(getattr(before, name), getattr(after, name)) for name in others):
+            return bool(k < PATIENCE)
+        self._step = self._step or self._read()
+        if self._step is None or self._step.size != len(self._blocks) * after.x[0].size:
             return False
-    return False
+        self._gain, begin = self._predict_gain(after.x), self._step.begin
+        if k < begin or (k - begin) % self._step.period != len(self._counts):
+            return True
+        self._counts.append([new - old for new, old in zip(counts, past_counts, strict=True)])
+        compiled, _ = self._move(before, k, 1, other)
+        pairs = [(getattr(compiled, name), getattr(after, name)) for name in self._blocks]
+        return (
+            all(np.allclose(*pair, rtol=0, atol=ROUNDING * np.abs(pair[1]).max()) for pair in pairs)
+            and str(other.bit_generator.state) == str(rng.bit_generator.state)
+            and all(count.ndim == 1 for count in counts)
+            and self._gain > 0
+        )
+
+    def _predict_gain(self, x: np.ndarray) -> float:
+        """Return by how many microseconds a compiled step is faster, by prediction from sizes."""
+        chains, step = len(x), self._step
+        of_entries = len(step.columns) * (ENTRY + ENTRY_OF_CHAIN * chains)
+        compiled = NORMAL * step.draws.sum() * chains + of_entries
+        plain = PLAIN + PLAIN_POSITION * x.size + PLAIN_STATE * step.size * chains
+        return float(plain - compiled)
+
+    def _move(self, state: Any, k: int, most: int, rng: Any) -> tuple[Any, int]:
+        """Take at most ``most`` steps from iteration k on; return the state and their number."""
+        step, shape = self._step, state.x.shape
+        given = 0 if self._mixture is None else 1  # gradients, the first of what was drawn
+        places = np.array([state.x[0].size, step.size, step.size + step.draws[:given].sum()])
+        s = [getattr(state, name).reshape(len(state.x), -1).T for name in self._blocks]
+        old = np.concatenate([*s, np.ones((step.draws.sum() + 1, len(state.x)))])
+        new = old.copy()
+        count = kernels.take_affine_steps(
+            *(old, new, places, step.draws[given:], rng, k - step.begin),
+            *((step.starts, step.columns, step.coefficients), step.powers(np.arange(k, k + most))),
+            *(self._mixture, is_inside(state.x)),
+        )
+        s = np.split((new if count % 2 else old)[: step.size], len(self._blocks))
+        parts = (np.ascontiguousarray(part.T).reshape(shape) for part in s)
+        return state._replace(**dict(zip(self._blocks, parts, strict=True))), count
+
+
+def _count(problem: CountedProblem, network: Network) -> list[np.ndarray]:
+    """Return what each agent has sent so far, in vectors and bytes, and its gradients."""
+    meter = network.meter
+    return [meter.unicasts, meter.broadcasts, meter.unicast_bytes, problem.total]
+
+
+def is_inside(x: np.ndarray) -> np.ndarray:
+    """Return which chains of x, (chains, agents, dim), are within the finite range."""
+    inside: np.ndarray = (np.abs(x) < FINITE_RANGE).all(axis=(1, 2))
+    return inside
 
 
 def _method(one: Any, name: str) -> str:
@@ -93,73 +232,23 @@ def _method(one: Any, name: str) -> str:
     return f"{getattr(method, '__module__', '')}.{getattr(method, '__qualname__', '')}"
 
 
-def tables_of(problem: Any, chains: int) -> Tables | None:
+def tables_of(problem: Any, chains: int) -> Tables:
     """Return the arrays from which kernels compute a problem's gradients.
 
-    They are of a quadratic or of a mixture, the other being None. None where no kernel is for the
-    problem.
+    They are of a quadratic, or of a mixture; None where no kernel is for the problem.
     """
     if _method(problem, "gradient") == QUADRATIC:
         return (problem.gram.swapaxes(1, 2).copy(), problem.shift.copy()), None
     sets = getattr(problem, "sets", [problem])
     if _method(sets[0], "gradient") != MIXTURE:
-        return None
+        return None, None
     each = [sets[chain % len(sets)] for chain in range(chains)]
-    points = np.concatenate([one.points for one in each]).T.copy()
-    totals = np.concatenate([one.totals for one in each]).T.copy()
+    points = np.stack([one.points for one in each], axis=-1)
+    totals = np.stack([one.totals.T for one in each], axis=-1).swapaxes(0, 1).copy()
     params = sets[0].params
     prior = 1 / np.array(params.prior_variances) / problem.agents
     model = np.array([params.second_mean != "theta_2", 1 / params.variance, *prior])
     return None, (points, totals, model)
-
-
-def _dims(dim: int) -> Any:
-    """Return a tuple of length dim, which is compiled in, or an array if dim is large."""
-    return (0,) * dim if dim <= UNROLLED else np.zeros(dim)
-
-
-class _Langevin:
-    """A callable that takes compiled steps x' = M x - gain grad f(x) + sd w.
-
-    sampler: states its ``coefficients``. tables: as of ``tables_of``.
-    """
-
-    def __init__(self, sampler: Any, agents: int, tables: Tables) -> None:
-        self._sampler, self._tables, self._identity = sampler, tables, np.eye(agents)
-        self._rows: tuple[Any, Any] = (None, None)  # of the last matrix
-
-    def __call__(
-        self, state: Any, k: int, most: int, problem: CountedProblem, network: Network, rng: Any
-    ) -> tuple[Any, int]:
-        """Take at most ``most`` steps from iteration k on; return the state and their number."""
-        many = min(most, ENTRIES // network.agents**2)
-        matrix, gain, sd = self._sampler.coefficients(np.arange(k, k + many), network)
-        weights = self._identity if matrix is None else matrix
-        if self._rows[0] is not weights:
-            self._rows = weights, _by_rows(weights)
-        rows, values = self._rows[1]
-        x, spare = state.x.copy(), np.empty(state.x.shape)
-        count = kernels.take_langevin_steps(
-            *(x, spare, rng, rows, values, np.full(many, gain), np.full(many, sd), *self._tables),
-            *(_dims(x.shape[2]), FINITE_RANGE),
-        )
-        if matrix is not None:
-            network.meter.add_rounds(count, count * x.shape[-1] * x.itemsize)
-        problem.pay(count)
-        problem.close_count(None)
-        return Positions(spare if count % 2 else x), count
-
-
-def _by_rows(matrices: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
-    """Return matrices in compressed row form: (starts, columns) and values.
-
-    matrices: (agents, agents) or (steps, agents, agents), where entries that are zero in all of
-    them are left out. values: (steps, entries).
-    """
-    stack = matrices.reshape(-1, *matrices.shape[-2:])
-    rows, columns = np.nonzero((stack != 0).any(axis=0))
-    starts = np.searchsorted(rows, np.arange(stack.shape[1] + 1))
-    return (starts, columns), np.ascontiguousarray(stack[:, rows, columns])
 
 
 class _Gossip:
@@ -174,7 +263,12 @@ class _Gossip:
     def __call__(
         self, state: Any, k: int, most: int, problem: CountedProblem, network: Network, rng: Any
     ) -> tuple[Any, int]:
-        """Take at most ``most`` ticks from tick k on; return the state and their number."""
+        """Take at most ``most`` ticks from tick k on; return the state and their number.
+
+        None are taken if these are few.
+        """
+        if most < FEWEST:
+            return state, 0
         sampler, graph = self._sampler, network.graph
         state, tick = draw_ticks(state, k, graph, rng)
         ticks = slice(tick, min(tick + most, len(state.pairs)))
@@ -193,8 +287,8 @@ class _Gossip:
                 self._levels = trigger.threshold * numbers**-trigger.decay
         counts = active, triggers = np.zeros((2, *x.shape[:2]), dtype=np.int64)
         count = kernels.take_gossip_ticks(
-            *(x, (state.pairs[ticks], state.normals[ticks]), amounts),
-            *((sent, times, self._levels), counts, *self._tables, _dims(dim), FINITE_RANGE),
+            *(x, (state.pairs[ticks], state.normals[ticks]), amounts, (sent, times, self._levels)),
+            *(counts, *self._tables, is_inside(x)),
         )
         if sampler.communication == "always":
             network.meter.add_sent(active, active, dim * 8)

@@ -74,11 +74,14 @@ class StepMaps(NamedTuple):
 
     choices: the map of each outcome of its random choices. update: that of the first outcome.
     loss_effect: effect of losses; None where every vector arrives.
+    kicks: what the normal numbers of each draw add to the state, (S, numbers), in the order of the
+    draws; of the first outcome.
     """
 
     choices: Choices
     update: Affine
     loss_effect: LossEffect | None
+    kicks: list[np.ndarray]
 
 
 class StepReader:
@@ -293,10 +296,13 @@ class _Steps:
             return results
 
         fit = _fit_affine_map(call, probe, results, self._largest)
-        return _Reading(shared, questions, results, probe.chances, self._maps_of(fit))
+        return _Reading(shared, questions, results, probe.chances, self._maps_of(fit, probe.draws))
 
-    def _maps_of(self, fit: _Fit) -> StepMaps:
-        """Return the maps of the states and of the sent vectors that were fitted to a step."""
+    def _maps_of(self, fit: _Fit, draws: list[int]) -> StepMaps:
+        """Return the maps of the states and of the sent vectors that were fitted to a step.
+
+        draws: how many normal numbers of a chain each draw took.
+        """
         matrix, normals, errors, differences, memory = (fit.parts[name] for name in SOURCES)
         size, offset, gain = matrix.shape[2], fit.offset, None
         if self._sampler.batches is not None:
@@ -308,15 +314,16 @@ class _Steps:
         update = Affine(
             choices.matrix[0], choices.offset[0], noise[0], None if gain is None else gain[0]
         )
+        kicks = np.split(normals[0, :size], np.cumsum(draws, dtype=int), axis=1)[:-1]
         if not self._sampler.loses:
-            return StepMaps(choices, update, None)
+            return StepMaps(choices, update, None, kicks)
         if len(fit.probability) > 1:
             raise UnreadableStep(LOST + "it draws more than noise")
         if differences[0, size:].any():
             raise UnreadableStep(LOST + "what it sends depends on what it hears in the same step")
         sent = matrix[0, size:], offset[0, size:]
         loss_effect = LossEffect(differences[0, :size], *sent, normals[0], memory[0], errors[0])
-        return StepMaps(choices, update, loss_effect)
+        return StepMaps(choices, update, loss_effect, kicks)
 
     def _take(
         self, k: int, shared: Shared, script: Script, plain: bool = False

@@ -73,6 +73,11 @@ class Script:
         """The number of numbers that each chain has taken so far of each source."""
         return [sum(part.shape[1] for part in parts) for parts in self._taken.values()]
 
+    @property
+    def draws(self) -> list[int]:
+        """The number of normal numbers that each chain has taken in each draw so far."""
+        return [part.shape[1] for part in self._taken["normals"]]
+
     def inputs(self) -> np.ndarray:
         """Return all numbers taken so far, source by source, (chains, numbers)."""
         return np.concatenate([part for parts in self._taken.values() for part in parts], axis=1)

@@ -294,14 +294,11 @@ class Network(Summarized):
             self.clock.restart_gradients(k, moves, gradients)
         self.meter.step_bytes = 0.0
 
-    def matrix(self, weights: str | Numbers) -> Matrix:
+    def matrix(self, weights: str | float) -> Matrix:
         """Return the mixing matrix of a name or a number (``mixing_matrix``).
 
-        It is cached, of numbers the last one. weights: several numbers, (steps,), have a stack of
-        matrices, (steps, agents, agents).
+        It is cached, of numbers the last one.
         """
-        if isinstance(weights, np.ndarray):
-            return mixing_matrix(self.graph, weights)
         key = weights if isinstance(weights, str) else "number"
         if self._matrices.get(key, (None, None))[0] != weights:
             self._matrices[key] = weights, mixing_matrix(self.graph, weights)

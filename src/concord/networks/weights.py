@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Meta
 
 from concord.errors import ConcordError, nearest
-from concord.networks.graph import Graph, Matrix, Numbers
+from concord.networks.graph import Graph, Matrix
 
 Name = Literal[
     "metropolis",
@@ -25,24 +25,22 @@ Weights = Annotated[
 ]
 
 
-def mixing_matrix(graph: Graph, weights: str | Numbers) -> Matrix:
+def mixing_matrix(graph: Graph, weights: str | float) -> Matrix:
     r"""Return the mixing matrix W of a graph by name, (agents, agents).
 
     ``metropolis``
         symmetric and doubly stochastic; a graph's own weights, if it has some;
     ``lazy_metropolis``
         (I + W)/2 with these, whose eigenvalues are not negative;
-    a number w, or several of them, (steps,)
-        :math:`I - w L`, the weight w on every edge, or (steps, agents, agents);
+    a number w
+        :math:`I - w L`, the weight w on every edge;
     ``row_stochastic``, ``column_stochastic``
         :math:`1 / (1 + r_i)` or :math:`1 / (1 + s_j)` where i hears j, with r_i the number of
         neighbors that i hears, and s_j of those that hear j;
     ``pairwise``
         1/2 where i hears j, of which one is heard in an iteration, or none.
     """
-    if isinstance(weights, np.ndarray):
-        weights = weights[:, None, None]
-    elif weights in ("metropolis", "lazy_metropolis"):
+    if weights in ("metropolis", "lazy_metropolis"):
         whole = weights == "metropolis"
         return graph.metropolis if whole else (graph.metropolis + graph.identity) / 2
     if not isinstance(weights, str):

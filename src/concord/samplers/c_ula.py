@@ -18,7 +18,7 @@ import numpy as np
 
 from concord.needs import Needs
 from concord.networks.network import Network
-from concord.sampler import Coefficients, Positions, Sampler
+from concord.sampler import Positions, Sampler, langevin_noise
 from concord.sampling.schedules import Schedule
 
 
@@ -30,18 +30,10 @@ class CULA(Sampler[Positions]):
 
     step_size: Annotated[Schedule, "step size alpha_k"]
 
-    def coefficients(self, k: Any, network: Network) -> Coefficients:
-        """Return the coefficients of w' = w - alpha_k grad U(w) + sqrt(2 alpha_k) v.
-
-        k: an iteration, or an array of iterations.
-        """
-        alpha = self.step_size(k)
-        return Coefficients(None, alpha, (2 * alpha) ** 0.5)
-
     def step(
         self, state: Positions, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> Positions:
         """Return w - alpha_k grad U(w) + sqrt(2 alpha_k) v (parayil2020, eq. (5))."""
-        x, (_, alpha, sd) = state.x, self.coefficients(k, network)
+        x, alpha = state.x, self.step_size(k)
         moved = x - alpha * problem.gradient(x)
-        return Positions(moved + sd * rng.standard_normal(x.shape, dtype=x.dtype.type))
+        return Positions(moved + langevin_noise(rng, alpha, x))

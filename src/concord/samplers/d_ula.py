@@ -22,7 +22,7 @@ from concord.needs import Needs, require
 from concord.networks.graph import Matrix
 from concord.networks.network import Network
 from concord.problem import Problem
-from concord.sampler import Coefficients, OrderedSampler, Positions
+from concord.sampler import OrderedSampler, Positions, langevin_noise
 from concord.sampling.schedules import Schedule
 
 Scale = Literal["agents", "one"]
@@ -49,21 +49,8 @@ class DULA(OrderedSampler[Positions]):
         if self.prior_gradient == "after_mixing":
             require(problem, "prior_gradient", "take prior_gradient: with_likelihood")
 
-    def coefficients(self, k: Any, network: Network) -> Coefficients:
-        """Return the coefficients of w' = (I - beta L) w - alpha s grad f(w) + sd v.
-
-        k: an iteration, or an array of iterations. L is the graph's Laplacian.
-        """
-        alpha, factor = self.step_size(k), {"agents": network.agents, "one": 1}
-        variance = 2 * alpha * factor[self.noise_variance]
-        matrix = self.fusion_matrix(self.fusion(k), network)
-        return Coefficients(matrix, alpha * factor[self.gradient_scale], variance**0.5)
-
-    def fusion_matrix(self, beta: Any, network: Network) -> Matrix:
-        """Return I - beta L, (agents, agents), with L the graph's Laplacian.
-
-        beta: a number, or an array (steps,) for a stack of matrices.
-        """
+    def fusion_matrix(self, beta: float, network: Network) -> Matrix:
+        """Return I - beta L, (agents, agents), with L the graph's Laplacian."""
         return network.matrix(beta)
 
     def step(
@@ -73,9 +60,10 @@ class DULA(OrderedSampler[Positions]):
 
         With ``prior_gradient: after_mixing`` the prior's part of grad f is taken after mixing.
         """
-        x, (matrix, gain, sd) = state.x, self.coefficients(k, network)
-        move = -gain * problem.gradient(x) + sd * rng.standard_normal(x.shape, dtype=x.dtype.type)
-        new = network.mix(matrix, x, plus=move)
+        x, alpha, factor = state.x, self.step_size(k), {"agents": network.agents, "one": 1}
+        gain, variance = alpha * factor[self.gradient_scale], alpha * factor[self.noise_variance]
+        move = -gain * problem.gradient(x) + langevin_noise(rng, variance, x)
+        new = network.mix(self.fusion_matrix(self.fusion(k), network), x, plus=move)
         if self.prior_gradient == "after_mixing":
             # The gradient has the prior's part at x: exchange it.
             new = new + gain * (problem.prior_gradient(x) - problem.prior_gradient(new - move))

@@ -18,7 +18,7 @@ import numpy as np
 from concord.needs import Needs
 from concord.networks.network import Network
 from concord.networks.weights import Weights
-from concord.sampler import Coefficients, OrderedSampler, Positions
+from concord.sampler import OrderedSampler, Positions, langevin_noise
 from concord.sampling.schedules import Schedule
 
 
@@ -31,19 +31,10 @@ class DESGLD(OrderedSampler[Positions]):
     step_size: Annotated[Schedule, "step size eta_k"]
     weights: Weights = "metropolis"
 
-    def coefficients(self, k: Any, network: Network) -> Coefficients:
-        """Return the coefficients of x' = W x - eta_k grad f(x) + sqrt(2 eta_k) w.
-
-        k: an iteration, or an array of iterations.
-        """
-        eta = self.step_size(k)
-        return Coefficients(network.matrix(self.weights), eta, (2 * eta) ** 0.5)
-
     def step(
         self, state: Positions, k: int, problem: Any, network: Network, rng: np.random.Generator
     ) -> Positions:
         """Return W x - eta grad f(x) + sqrt(2 eta) w (gurbuzbalaban2021, eq. (1.1))."""
-        x, (weights, eta, sd) = state.x, self.coefficients(k, network)
+        x, eta = state.x, self.step_size(k)
         drift = eta * problem.gradient(x)
-        move = sd * rng.standard_normal(x.shape, dtype=x.dtype.type) - drift
-        return Positions(network.mix(weights, x, plus=move))
+        return Positions(network.mix(self.weights, x, plus=langevin_noise(rng, eta, x) - drift))

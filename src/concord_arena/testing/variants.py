@@ -13,6 +13,7 @@ import numpy as np
 
 from concord import streams
 from concord.contracts import declaration_of_problem
+from concord.errors import ConcordError
 from concord.hints import choices, members, tagged_kinds
 from concord.networks.compressions import Compression
 from concord.networks.topology import build_graph
@@ -129,5 +130,19 @@ def variants(module: Any) -> Iterator[Any]:
     chosen = {option.name: every.pop(option.name) for option in options if choices(option.type)}
     for picks in itertools.product(*chosen.values()):
         for turn in range(max(map(len, every.values()), default=1)):
-            others = {name: values[turn % len(values)] for name, values in every.items()}
-            yield kind(**others, **dict(zip(chosen, picks, strict=True)))
+            picked = dict(zip(chosen, picks, strict=True))
+            try:
+                yield kind(**_take_turn(every, turn), **picked)
+            except ConcordError:  # of two options that exclude each other, the next has its turn
+                yield kind(**_take_turn(every, turn, 1), **picked)
+
+
+def _take_turn(every: dict[str, list[Any]], turn: int, shift: int = 0) -> dict[str, Any]:
+    """Return one value of each option by name, in turn.
+
+    shift: by how many values the turn moves on from one option to the next.
+    """
+    return {
+        name: values[(turn + shift * place) % len(values)]
+        for place, (name, values) in enumerate(every.items())
+    }

@@ -72,8 +72,7 @@ def judge(rule: str, *, says: str = "", what: str = "number", **terms: Any) -> V
     reads = [(of, runs[of.experiments[0]]) for of in checks.quantities(check)]
     judgement = verdicts.judge(check, reads, lambda run: run)
     asks = rules()[rule].rule if rule in rules() else str(type(check).__doc__).splitlines()[0]
-    number = judgement.margin.text if judgement.margin else ""
-    return Verdict(says, rule, asks, judgement.verdict, judgement.ours, number)
+    return Verdict(says, rule, asks, judgement.verdict, judgement.ours, judgement.number)
 
 
 def write(judged: Sequence[Verdict], path: Path | str) -> None:

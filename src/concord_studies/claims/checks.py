@@ -82,9 +82,19 @@ class Excess:
         return self.failures > 0 and not self.is_met
 
     @property
+    def _fails(self) -> np.ndarray:
+        """Whether each case surely does not meet the rule, (cases,)."""
+        return self.lo >= 0 if self.strict else self.lo > 0
+
+    @property
     def failures(self) -> int:
         """The number of cases that surely do not meet the rule."""
-        return int((self.lo >= 0 if self.strict else self.lo > 0).sum())
+        return int(self._fails.sum())
+
+    @property
+    def largest_failure(self) -> float:
+        """The largest excess of those cases; 0 where there are none."""
+        return float(self.value[self._fails].max(initial=0))
 
     @property
     def decisive_case(self) -> int:
@@ -216,7 +226,7 @@ def _shared_axes(first: Numbers, second: Numbers) -> list[str]:
     return [name for name in first.varying_axes() if name in second.varying_axes()]
 
 
-def _pair_common(first: Numbers, second: Numbers) -> tuple[np.ndarray, np.ndarray]:
+def pair_common(first: Numbers, second: Numbers) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices of all pairs of numbers of two quantities that agree on common axes.
 
     An axis of which they have no value in common is what they differ in.
@@ -335,7 +345,7 @@ class Order(_Rule):
 
     def pair(self, lower: Numbers, higher: Numbers) -> tuple[np.ndarray, np.ndarray]:
         """Return the places of like numbers in both quantities."""
-        return _pair_common(lower, higher)
+        return pair_common(lower, higher)
 
     def exceed(self, lower: Numbers, higher: Numbers) -> Result:
         """Return by how much each lower number exceeds its higher one, times the factor."""
@@ -632,7 +642,7 @@ class Sooner(_Rule):
 
     def pair(self, first: Numbers, later: Numbers) -> tuple[np.ndarray, np.ndarray]:
         """Return the places of like curves in both quantities."""
-        return _pair_common(first, later)
+        return pair_common(first, later)
 
     def exceed(self, first: Numbers, later: Numbers) -> Result:
         """Return by how many iterations each first curve arrives after its later one."""

@@ -3,7 +3,7 @@
 The same words are judged by the same rule: rules.yaml has them, and docs/ledger.md shows them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,6 +16,7 @@ from concord_studies.claims import checks
 from concord_studies.io import build_file, load_yaml
 from concord_studies.runs.run import Run
 
+MOST_WORDS = 8  # of print that say where a sentence is
 RULES = Path(__file__).with_name("rules.yaml")
 
 
@@ -60,6 +61,28 @@ def _join_checks(
     return joined
 
 
+class Because(Options):
+    """The reasons for a claim's verdict at paper scale, one for each that it may be.
+
+    ``{worst}`` is the number that decides, ``{by}`` how far it fails, ``{failing}`` of ``{cases}``
+    how often.
+    """
+
+    holds: Annotated[str, "why it holds, in a sentence"] = ""
+    fails: Annotated[str, "why it does not hold"] = ""
+    open: Annotated[str, "why it is open"] = ""
+
+
+def require_few_words(words: str | Sequence[str] | None, where: str) -> None:
+    """Refuse more than eight words of print: as many find the sentence."""
+    for text in [words] if isinstance(words, str) else words or ():
+        if len(text.split()) > MOST_WORDS:
+            raise ConcordError(
+                f"{where}.words: {short(text)} has more than {MOST_WORDS} words; "
+                "leave the first, which find the sentence in print"
+            )
+
+
 class Claim(Options):
     """A claim of a study: its sentence, source, rule and whatever else its cases share."""
 
@@ -78,7 +101,11 @@ class Claim(Options):
         Some[str] | None, "readings it is judged in; none: those that its runs follow"
     ] = None
     figure: Annotated[str | None, "figure or table of ours that shows it"] = None
-    because: Annotated[str, "why the verdict at paper scale is what it is, in a sentence"] = ""
+    words: Annotated[
+        str | Some[str] | None, "the first words of the sentence in print, or of each; at most 8"
+    ] = None
+    ours: Annotated[bool, "no sentence of the paper says so: it is our own"] = False
+    because: Annotated[Because, "why the verdict is what it is; none: nothing is said"] = Because()
 
 
 class Case(Options):

@@ -28,13 +28,16 @@ OF_COMMITTED = (
     "snakemake ledger judges them."
 )
 
-OURS = "ours"  # the source of a finding of our own, which nobody has printed
+OURS = "ours"  # the source of a finding of our own study, which nobody has printed
+OUR_SENTENCE = "our sentence"  # the source of a claim about a paper that the paper does not make
 
 Row = Mapping[str, str]
 Place = tuple[str, str, str]  # paper, claim and reading
-# The file of committed verdicts, by paper, claim and reading; of a claim with cases by case.
+# The file of committed verdicts, by paper, claim and reading; of a claim with cases by case. Each
+# is a verdict, or a verdict and the number that decides.
 Verdict = Literal[verdicts.VERDICTS]  # type: ignore[valid-type]
-Committed = dict[str, dict[str, dict[str, Verdict | dict[str, Verdict]]]]
+OfCase = Verdict | tuple[Verdict, str]
+Committed = dict[str, dict[str, dict[str, OfCase | dict[str, OfCase]]]]
 
 
 @dataclass(frozen=True)
@@ -120,14 +123,19 @@ def scoreboard(rows: Sequence[Row]) -> list[str]:
 def scores(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     """Return the scoreboard as column names and rows, a printed sentence counted once.
 
-    Open is what is inconclusive or not run; neither is what lies outside the conditions of a
-    theorem, or is measured only.
+    What fails in part does not hold in some of its cases. Open is what is inconclusive or not run;
+    neither is what lies outside the conditions of a theorem, or is measured only. Sentences of our
+    own about a paper are apart.
     """
-    parts = ("fails", "open", "holds", "neither")
+    parts = ("fails", "fails in part", "open", "holds", "neither")
     groups: dict[tuple[str, str], list[str]] = {}
     for entry in group_by_reading(rows):
-        key = entry.rows[0]["paper"], entry.named_reading
-        groups.setdefault(key, []).append(verdicts.part_of(entry.verdict))
+        ours = "our sentences" if entry.rows[0]["source"] == OUR_SENTENCE else ""
+        name = ", ".join(filter(None, [entry.named_reading, ours]))
+        part = verdicts.part_of(entry.verdict)
+        partly = part == "fails" and any(row["verdict"] != verdicts.FAILS for row in entry.rows)
+        part = "fails in part" if partly else part
+        groups.setdefault((entry.rows[0]["paper"], name), []).append(part)
     cells = [
         [*key, str(len(entry_parts)), *(str(entry_parts.count(part)) for part in parts)]
         for key, entry_parts in sorted(groups.items())
@@ -155,10 +163,23 @@ def expected_rows(path: Path) -> list[Row]:
     for (paper, claim, reading), committed in committed_values(path).items():
         cases = committed if isinstance(committed, dict) else {"": committed}
         source = OURS if (path.parent / "studies" / paper).is_dir() else ""
-        for case, verdict in cases.items():
+        for case, stated in cases.items():
+            verdict, number = (stated, "") if isinstance(stated, str) else stated
             key = {"paper": paper, "claim": claim, "case": case, "reading": reading}
-            rows.append({**key, "source": source, "verdict": verdict})
+            rows.append({**key, "source": source, "verdict": verdict, "number": number})
     return rows
+
+
+def fill_in_committed(rows: Sequence[Row], committed: Sequence[Row]) -> list[Row]:
+    """Return verdicts, with the committed ones in place of those that were not judged."""
+    stated = {verdict_key(row): row for row in committed}
+    places = (stated.get(verdict_key(row)) for row in rows)
+    return [
+        {**row, **was, "source": row["source"], "ours": COMMITTED}
+        if was and row["verdict"] == verdicts.NOT_RUN
+        else row
+        for row, was in zip(rows, places, strict=True)
+    ]
 
 
 @dataclass(frozen=True)

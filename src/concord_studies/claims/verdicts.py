@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from concord_studies import words
 from concord_studies.claims.checks import Excess, Margin, Result
 from concord_studies.claims.quantities import (
     DivergedQuantity,
@@ -24,6 +25,7 @@ from concord_studies.claims.quantities import (
     Quantity,
     Reach,
     gather,
+    number_text,
 )
 from concord_studies.results import Measured
 
@@ -71,6 +73,44 @@ class Judgement:
     ours: str
     margin: Margin | None = field(default=None, compare=False)
     excess: Excess | None = field(default=None, compare=False)
+
+    @property
+    def by(self) -> str | None:
+        """By how much numbers exceed the rule where they surely do, as text; None: nowhere."""
+        largest = self.excess.largest_failure if self.excess else 0
+        return words.number(largest) if 0 < largest < math.inf else None
+
+    @property
+    def number(self) -> str:
+        """The number that decides as text; where it fails, how often and by how much. "": none."""
+        text = self.margin.text if self.margin else ""
+        if self.verdict != FAILS or not text or self.excess is None:
+            return text
+        cases = self.excess.value.size
+        of = f"in {self.excess.failures} of {cases}" if cases > 1 else ""
+        most = f"by {'up to ' if cases > 1 else ''}{self.by}" if self.by else ""
+        return "; not met ".join(filter(None, [text, ", ".join(filter(None, [of, most]))]))
+
+
+REASON_NUMBERS = ("worst", "by", "failing", "cases")  # placeholders of the reasons of verdicts
+
+
+def find_reason_number(
+    name: str, judgement: Judgement, all_cases: Sequence[Judgement]
+) -> str | None:
+    """Return the text for a placeholder in the reason of a verdict; None if there is no number.
+
+    name: "worst", the number that decides; "by", how far it fails; "failing" of "cases", counted
+    over the judgements of all cases of the claim in the reading.
+    """
+    if name in ("failing", "cases"):
+        counted = [one.excess for one in all_cases if one.excess]
+        failing = sum(excess.failures for excess in counted)
+        return str(failing if name == "failing" else sum(len(e.value) for e in counted))
+    if name == "by":
+        return judgement.by
+    margin = judgement.margin
+    return number_text(margin.value, margin.lo, margin.hi) if margin else None
 
 
 def judge(

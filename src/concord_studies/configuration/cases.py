@@ -10,11 +10,12 @@
       says: On rings with {points} points each D-ADMMS comes near the posterior first.
       check: { kind: sooner, threshold: "{threshold}", ... }
 
-``for`` gives one claim for each of its cells, each a sentence of the paper. ``cases`` are the
-sub-cases of one sentence, called by their labels (``agents=5+level=half``): a claim holds if all of
+``for`` gives one claim for each of its cells, each a sentence of the paper. ``cases`` are the sub-
+cases of one sentence, called by their labels (``agents=5+level=half``): a claim holds if all of
 them do. Axes multiply. A value is that of the placeholder named like its axis; a mapping gives
-several placeholders, which change together. A text that is a placeholder and nothing else becomes
-the value with its type; a key whose value is null is left out, and so is a mapping of nothing else.
+several placeholders, which change together. Placeholders of numbers (``REASON_NUMBERS``) stay. A
+text that is a placeholder and nothing else becomes the value with its type; a key whose value is
+null is left out, and so is a mapping of nothing else.
 """
 
 import itertools
@@ -25,6 +26,7 @@ from typing import Any, NamedTuple
 from concord.errors import ConcordError, nearest, short
 from concord.options import build
 from concord_studies.claims.claim import Case, Claim, build_case
+from concord_studies.claims.verdicts import REASON_NUMBERS
 from concord_studies.configuration.sweep import label_text, merge
 
 ID = re.compile(r"[A-Za-z0-9]\w{0,99}", re.ASCII)
@@ -105,10 +107,12 @@ def _fill_in(value: Any, words: Mapping[str, Any], where: str) -> Any:
         return [_fill_in(item, words, where) for item in value]
     if not isinstance(value, str):
         return value
-    unknown = [name for name in PLACEHOLDER.findall(value) if name not in words]
+    unknown = [n for n in PLACEHOLDER.findall(value) if n not in (*words, *REASON_NUMBERS)]
     if unknown:
         raise ConcordError(
             f"{where}: there is no placeholder {unknown[0]!r}; {nearest(unknown[0], words)}"
         )
     alone = PLACEHOLDER.fullmatch(value)
-    return words[alone[1]] if alone else PLACEHOLDER.sub(lambda m: label_text(words[m[1]]), value)
+    if alone and alone[1] in words:
+        return words[alone[1]]
+    return PLACEHOLDER.sub(lambda m: label_text(words[m[1]]) if m[1] in words else m[0], value)

@@ -1,16 +1,21 @@
 """What is checked of a study: its runs, figures, tables, claims and assumptions."""
 
 from bisect import bisect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from msgspec.structs import asdict
+
 from concord import kinds
 from concord.errors import ConcordError, nearest, prefix_errors, require_known, short
-from concord.options import Options
+from concord.options import Options, plain
 from concord_studies import metrics, selection
 from concord_studies.claims import checks
+from concord_studies.claims.claim import require_few_words
 from concord_studies.claims.quantities import Quantity
+from concord_studies.claims.texts import check_placeholders
+from concord_studies.claims.verdicts import REASON_NUMBERS
 from concord_studies.configuration.expansion import Change
 from concord_studies.configuration.study import Study
 from concord_studies.configuration.study_files import FOLDERS
@@ -50,6 +55,9 @@ def check_study(study: Study) -> None:
     for section in ("figures", "tables"):
         for name in study.outputs(section):
             _check_output(study, section, name)
+    outputs = [(kind, name) for kind in ("figures", "tables") for name in study.outputs(kind)]
+    used = {key for output in outputs for key in study.output_numbers(*output)}
+    _require_used(study.sections.numbers, used, study.locate("numbers"))
 
 
 def _refuse(where: str, mistake: str | None) -> None:
@@ -86,10 +94,37 @@ def _check_output(study: Study, section: str, name: str) -> None:
         metric = read if isinstance(read, str) else read.metric
         place = _find_option(output.options, metric, f"{where}.options")
         _check_read(read, runs, place or where)
+    _check_numbers(study, section, name)
     if section == "figures":
         from concord_studies.figures import style  # matplotlib, which not all kinds need
 
         style.check_formulas(output.options, f"{where}.options")
+
+
+def _check_numbers(study: Study, section: str, name: str) -> None:
+    """Refuse numbers and placeholders of a figure's or table's texts that there will not be."""
+    entry, where = study.output(section, name), study.locate(f"{section}.{name}")
+    numbers = study.output_numbers(section, name)
+    documents = [run.document for run in study.output_runs(section, name)]
+    texts = {f"{where}.{key}": getattr(entry, key) for key in ("caption", "ours")}
+    options = plain(study.kind_of(section, name)[1])
+    stated = {key: plain(number) for key, (number, _) in numbers.items()}
+    names = {**study.sections.numbers, **entry.numbers}
+    check_placeholders(texts, names, [*documents, {"options": options, **stated}])
+    _require_used(entry.numbers, numbers, f"{where}.numbers")
+    for key, (number, runs_of_each) in numbers.items():
+        place = f"{where}.numbers.{key}"
+        for quantity, runs in zip(number.list_quantities(), runs_of_each, strict=True):
+            reading = quantity.reading or documents[0]["reading"]
+            _check_quantity(study, quantity, runs, reading, place)
+        number.check(place, [[run.document for run in runs] for runs in runs_of_each])
+
+
+def _require_used(numbers: Iterable[str], used: Container[str], where: str) -> None:
+    """Refuse numbers that no text has."""
+    for key in numbers:
+        if key not in used:
+            raise ConcordError(f"{where}.{key}: no text has {{{key}}}; use it, or remove it")
 
 
 def check_names(options: Options, runs: Documents, where: str, smoke: bool) -> None:
@@ -177,6 +212,9 @@ def _check_claims(study: Study) -> None:
             require_known("figure or table", claim.figure, shown, f"{where}.figure")
         for reading in claim.readings or ():
             study.check_reading(reading, f"{where}.readings")
+        require_few_words(claim.words, where)
+        reasons = {f"{where}.because.{key}": text for key, text in asdict(claim.because).items()}
+        check_placeholders(reasons, REASON_NUMBERS, [])
     for name, entry in study.sections.discrepancies.items():
         if entry.checked_by:
             place = study.locate(f"discrepancies.{name}.checked_by")
@@ -184,7 +222,7 @@ def _check_claims(study: Study) -> None:
     for (name, _, reading), case in study.cases.items():
         where = study.locate(f"claims.{study.claims_with_cases[name].key}")
         for quantity, runs in case.reads:
-            _check_quantity(study, quantity, runs, quantity.reading or reading, where)
+            _check_quantity(study, quantity, runs, quantity.reading or reading, f"{where}.check")
         documents = [[run.document for run in runs] for _, runs in case.reads]
         checks.require_pairs(case.check, documents, where)
 
@@ -192,19 +230,20 @@ def _check_claims(study: Study) -> None:
 def _check_quantity(
     study: Study, quantity: Quantity, runs: Sequence[Run], reading: str, where: str
 ) -> None:
-    """Refuse a quantity of a claim that selects no runs, or a run without its metric."""
-    study.check_reading(reading, f"{where}.check.reading")
+    """Refuse a quantity that selects no runs, or a run without its metric."""
+    study.check_reading(reading, f"{where}.reading")
     if not runs:
+        of = " or ".join(quantity.experiments) or "those shown"
         raise ConcordError(
-            f"{where}: no run of {' or '.join(quantity.experiments)} that it reads "
-            f"follows the reading {reading!r}; change readings or runs"
+            f"{where}: no run of {of} that it reads follows the reading {reading!r}; "
+            "change readings or runs"
         )
     at = (quantity.at,) if isinstance(quantity.at, int) else quantity.at
     for run in runs:
         _check_metric(run.document, quantity.metric, quantity.agents, where)
         if not isinstance(at, str) and study.config["scale"] != "smoke":
             who = f"{run.experiment}/{run.name} does not record"
-            _check_iterations(at, [run.document], f"{where}.check.at", who)
+            _check_iterations(at, [run.document], f"{where}.at", who)
 
 
 def _check_alternatives(study: Study) -> None:

@@ -197,7 +197,7 @@ def _resolve(
             vars(run)["network_of_agents"] = study.graphs[graph]
         study.graphs[graph] = run.network_of_agents
         run.check()
-        metrics.check_families(run.metrics, f"{where}.metrics", run.record, run.network)
+        metrics.check_families(run, f"{where}.metrics")
     rests = tuple(
         name
         for name, entry in study.assumptions.items()

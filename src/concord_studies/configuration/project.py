@@ -28,7 +28,7 @@ def orphans(results: Path, studies: Iterable[Study]) -> list[Path]:
     results_there |= {*results.glob("*/figures/*.yaml"), *results.glob("*/tables/*.yaml")}
     results_there = {path for path in results_there if _is_ours(path)}
     left = [f for f in results_there - asked if f.relative_to(results).parts[0] not in RESERVED]
-    beside = ("pdf", "svg", "png", "csv", "md", "tex", "json", "yaml", "caption.md")
+    beside = ("pdf", "svg", "png", "csv", "md", "tex", "json", "yaml", "caption.md", "caption.rst")
     entries = [path.with_suffix(f".{end}") for path in left if path.suffix for end in beside]
     folders = [path for path in left if not path.suffix]
     return sorted([*folders, *(path for path in entries if path.exists())])

@@ -9,7 +9,8 @@ from msgspec import Meta, field
 
 from concord.options import Index, Options, Some
 from concord_studies.claims.checks import KINDS
-from concord_studies.claims.claim import Claim
+from concord_studies.claims.claim import Because, Claim
+from concord_studies.claims.texts import Number
 
 ID = "an id of letters, digits and _"
 Id = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_]*$(?!\n)", title=ID)]
@@ -138,6 +139,7 @@ class Output(Options):
     caption: Annotated[str, "what is seen and what for, in two sentences for strangers"] = ""
     printed: Annotated[str, "what the paper shows there"] = ""
     ours: Annotated[str, "what is shown here, where it differs, and how to read it"] = ""
+    numbers: Annotated[dict[Id, Number], "numbers in these texts, {name}, by name"] = {}
     options: Annotated[Keys, "options of the kind"] = {}
 
 
@@ -155,6 +157,11 @@ class ClaimTemplate(Claim, kw_only=True):
     """A claim, or with ``for`` a template that ``configuration.cases`` fills in for each case."""
 
     check: Annotated[Check, "check kind and its options"]
+    # A placeholder stands for a mapping.
+    because: Annotated[
+        Because | Annotated[str, Meta(pattern=r"^\{\w+\}$(?!\n)", title="a placeholder")],
+        "why the verdict is what it is: for each verdict a sentence, or a placeholder of them",
+    ] = Because()  # type: ignore[assignment]
     reason: Annotated[str, "why this rule and tolerance"] = ""
     printed: Annotated[str, "what is printed, as it is printed"] = ""
     cells: Annotated[
@@ -197,4 +204,7 @@ class Sections(Options):
     ] = {}
     figures: Annotated[dict[Id, Output], "figures by id"] = {}
     tables: Annotated[dict[Id, Output], "tables by id"] = {}
+    numbers: Annotated[
+        dict[Id, Number], "numbers in texts of figures and tables, each of the runs shown there"
+    ] = {}
     claims: Annotated[dict[Template, ClaimTemplate], "the paper's claims, by id"] = {}

@@ -13,6 +13,7 @@ from concord_studies import selection
 from concord_studies.claims import checks
 from concord_studies.claims.claim import Case, Claim
 from concord_studies.claims.quantities import Quantity
+from concord_studies.claims.texts import Number, NumberWithRuns, list_placeholders
 from concord_studies.configuration.cases import ClaimWithCases, read_claims
 from concord_studies.configuration.expansion import Change, expand
 from concord_studies.configuration.sections import Output
@@ -143,6 +144,48 @@ class Study(StudyFiles):
             for run in self.select(stated, f"{section}.{name}.runs[{number}]"):
                 chosen[run.folder] = run
         return list(chosen.values())
+
+    def output_numbers(self, section: str, name: str) -> dict[str, NumberWithRuns]:
+        """Return the numbers in the texts of a figure or table, by name, each with its runs."""
+        entry = self.output(section, name)
+        stated = {**self.sections.numbers, **entry.numbers}
+        used = [key for key in list_placeholders(entry.caption, entry.ours) if key in stated]
+        return {
+            key: NumberWithRuns(stated[key], self._select_number(stated[key], section, name, key))
+            for key in used
+        }
+
+    def _select_number(self, number: Number, section: str, name: str, key: str) -> list[list[Run]]:
+        """Return the runs that each quantity of a number in an output's texts reads.
+
+        They are runs that are shown; of an experiment or a reading that the number names any, else
+        of the readings of those that are shown.
+        """
+        shown = self.output_runs(section, name)
+        own = key in self.output(section, name).numbers
+        where = f"{section}.{name}.numbers.{key}" if own else f"numbers.{key}"
+        runs_of_each = []
+        for quantity in number.list_quantities():
+            experiments = dict.fromkeys(quantity.experiments or (run.experiment for run in shown))
+            runs = [
+                run
+                for experiment in experiments
+                for run in self.select({**(quantity.runs or {}), "experiment": experiment}, where)
+            ]
+            if quantity.reading is not None:
+                runs = [run for run in runs if run.reading == quantity.reading]
+            elif quantity.experiments:
+                runs = [run for run in runs if run.reading in {run.reading for run in shown}]
+            else:
+                runs = [run for run in runs if run.folder in {run.folder for run in shown}]
+            runs_of_each.append(runs)
+        return runs_of_each
+
+    def output_reads(self, section: str, name: str) -> list[Run]:
+        """Return the runs that a figure or table is made from: those shown, and of its numbers."""
+        numbers = self.output_numbers(section, name).values()
+        read = [run for number in numbers for runs in number.runs for run in runs]
+        return list({run.folder: run for run in (*self.output_runs(section, name), *read)}.values())
 
     @cached_property
     def claims_with_cases(self) -> dict[str, ClaimWithCases]:

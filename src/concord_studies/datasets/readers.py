@@ -11,6 +11,7 @@ import csv
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -37,14 +38,14 @@ def breast_cancer() -> tuple[np.ndarray, np.ndarray]:
     Returns features, (569, 30) float64, not standardized, and labels, (569,) int64, 1 for benign
     (357 rows) and 0 for malignant (212).
     """
-    features, labels = _import_sklearn().datasets.load_breast_cancer(return_X_y=True)
-    return features, labels.astype(np.int64)
+    table = _read_bundled("breast_cancer.csv", skiprows=1, delimiter=",")
+    return table[:, :-1].copy(), table[:, -1].astype(np.int64)
 
 
 def digits() -> tuple[np.ndarray, np.ndarray]:
     """Return scikit-learn's digits: images (1797, 64) float64 in [0, 1], labels (1797,) int64."""
-    images, labels = _import_sklearn().datasets.load_digits(return_X_y=True)
-    return images / 16, labels.astype(np.int64)
+    table = _read_bundled("digits.csv.gz", delimiter=",")
+    return table[:, :-1] / 16, table[:, -1].astype(np.int64)
 
 
 def diabetes() -> tuple[np.ndarray, np.ndarray]:
@@ -53,14 +54,20 @@ def diabetes() -> tuple[np.ndarray, np.ndarray]:
     Returns features, (442, 10) float64, not standardized, and targets, (442,) float64, the
     progression of the disease after a year.
     """
-    features, targets = _import_sklearn().datasets.load_diabetes(return_X_y=True, scaled=False)
-    return features, targets
+    return _read_bundled("diabetes_data_raw.csv.gz"), _read_bundled("diabetes_target.csv.gz")
 
 
-def _import_sklearn() -> Any:
-    import sklearn.datasets  # half a second, and not all readers use it
+def _read_bundled(name: str, **options: Any) -> np.ndarray:
+    """Read a table in scikit-learn's folder; to import that would take a second.
 
-    return sklearn
+    options: of ``numpy.loadtxt``.
+    """
+    spec = find_spec("sklearn")
+    if spec is None or spec.origin is None:
+        raise ConcordError("scikit-learn, which has the data set, is not installed; install it")
+    path = Path(spec.origin).parent / "datasets" / "data" / name
+    table: np.ndarray = np.loadtxt(path, **options)
+    return table
 
 
 def columns_of(path: Path) -> list[str]:

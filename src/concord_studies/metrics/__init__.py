@@ -37,12 +37,12 @@ from concord.options import build
 from concord.problem import Problem
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.progress import each
-from concord.record import Record
 from concord.sampler import Algorithm
 from concord.sampling import initial
 from concord.sampling.trace import Trace
 from concord_studies.contracts import PRICES, Label
 from concord_studies.datasets.tables import Recorded
+from concord_studies.runs.keys import Keys
 
 TRIED = 5  # agents on which it is tried whether a sampler's step is affine
 COLUMNS = ("iteration", "agent", "metric", "value", "lo", "hi", "trials")
@@ -239,22 +239,20 @@ def check_network(name: str, conditions: Conditions | None, where: str = "") -> 
         raise ConcordError(f"{where}{unmet_need(name, NETWORKS[about][1])}")
 
 
-def check_families(
-    families: Sequence[str],
-    where: str,
-    record: Record,
-    network: Conditions | None,
-) -> None:
-    """Refuse metric families that do not exist or do not suit a run's record or network.
+def check_families(run: Keys, where: str) -> None:
+    """Refuse metric families that do not exist, or do not suit a run's record, network or chains.
 
-    where: the place of ``metrics`` in a file. network: the conditions; None: the graph alone.
+    run: the keys of a run. where: the place of ``metrics`` in a file.
     """
-    for number, family in enumerate(families):
+    record = run.record
+    for number, family in enumerate(run.metrics):
         if not kinds.exists("metrics", family):
             raise ConcordError(
                 f"{where}[{number}]: there is no metric {short(family)}; {_family_remedy(family)}"
             )
-        check_network(family, network, f"{where}[{number}]: ")
+        check_network(family, run.network, f"{where}[{number}]: ")
+        if not run.chains and not find_family(family).exact:
+            raise ConcordError(f"{where}[{number}]: {unmet_need(family, 'chains')}")
         recorded = {*record.probes, *record.averages, *(["draws"] if record.draws else [])}
         for name in find_family(family).records:
             if name not in recorded:
@@ -337,6 +335,8 @@ def refusal(run: Mapping[str, Any], metric: str, agents: Sequence[int | str] = (
         return None
     if _is_of_law(run, metric) and not _has_law(run):
         return f"has no {metric!r}, since sampler {run['sampler']['kind']!r} states no exact law"
+    if not run["chains"] and not any(is_exact(family, metric) for family in run["metrics"]):
+        return f"has no {metric!r}, since it has no chains; give it some"
     unknown = [a for a in agents if isinstance(a, str) and not a.isdigit() and a not in AGENTS]
     if unknown:
         choice = nearest(unknown[0], [*AGENTS, "an agent's number"])

@@ -6,9 +6,11 @@ Findings are half a page (``findings``). Below, a sentence is a row of a table, 
 from collections.abc import Callable, Mapping, Sequence
 
 from concord_studies import words
+from concord_studies.claims.claim import Claim
 from concord_studies.claims.ledger import (
     COMMITTED,
     OF_COMMITTED,
+    OUR_SENTENCE,
     OURS,
     RATIOS,
     SMOKE,
@@ -18,6 +20,8 @@ from concord_studies.claims.ledger import (
     is_smoke,
     scores,
 )
+from concord_studies.claims.texts import fill_in
+from concord_studies.claims.verdicts import NOT_RUN, part_of
 from concord_studies.configuration.study import Study
 from concord_studies.markup import line, markdown
 from concord_studies.pages.findings import Sentence, group_by_sentence, half_page
@@ -85,14 +89,14 @@ def state_row(study: Study, name: str, label: str, reading: str) -> dict[str, st
         "case": label,
         "reading": reading,
         "where": claim.where,
-        "source": claim.source if study.printed else OURS,
+        "source": OURS if not study.printed else OUR_SENTENCE if claim.ours else claim.source,
         "says": line(claim.says),
         "printed": case.printed,
         "kind": case.check.kind,
         "rule": claim.rule or "",
         "reason": line(case.reason),
         "figure": claim.figure or "",
-        "because": line(claim.because),
+        "because": "",
         "assumptions": ", ".join(rests),
         "seed": str(study.config["seed"]),
         "scale": study.config["scale"],
@@ -106,14 +110,25 @@ def committed_rows(study: Study, rows: Sequence[Row]) -> list[Row]:
         {
             **row,
             **state_row(study, *place),
+            "because": state_reason(study.claims[place[0]], row["verdict"]),
             "ours": COMMITTED,
-            "number": "",
             "multiverse": "",
             "alone": "",
         }
         for row, place in zip(rows, places, strict=True)
         if row["paper"] == study.key and place in study.cases
     ]
+
+
+def state_reason(
+    claim: Claim, verdict: str, find: Callable[[str], str | None] = lambda name: None
+) -> str:
+    """Return why a claim's verdict is what it is. "" if nothing is said, or it was not run.
+
+    find: returns the number of a placeholder, None if there is none.
+    """
+    part = "" if verdict == NOT_RUN else part_of(verdict)
+    return fill_in(getattr(claim.because, part, ""), find)
 
 
 def describe_verdicts(rows: Sequence[Row], seeds: str) -> str:

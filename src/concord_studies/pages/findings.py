@@ -117,7 +117,7 @@ def _summarize(judged: Sequence[Sentence]) -> str:
 def _rank(sentence: Sentence) -> tuple[Any, ...]:
     """Return the key that sorts sentences of a part: most failing first, not run last."""
     lost = sentence.deciding_reading.verdict == NOT_RUN
-    return -sentence.failing_share, lost, not sentence.first_row["because"]
+    return -sentence.failing_share, lost, not sentence.deciding_reading.deciding["because"]
 
 
 def format_sentence(sentence: Sentence, names: Mapping[str, str] | None, smoke: bool) -> str:
@@ -131,6 +131,6 @@ def format_sentence(sentence: Sentence, names: Mapping[str, str] | None, smoke: 
     parts = [markdown(row["says"]), f"**{markdown(sentence.verdict)}.**"]
     # As sentences: the first letter large, a full stop at the end.
     parts += [markdown(f"{t[0].upper()}{t[1:].rstrip('.')}.") for t in (cases, number) if t]
-    if row["because"] and not smoke:
-        parts.append(f"*Why:* {markdown(row['because'])}")
+    if entry.deciding["because"] and not smoke:
+        parts.append(f"*Why:* {markdown(entry.deciding['because'])}")
     return f"- {' '.join(parts)}"

@@ -106,7 +106,9 @@ class Keys(Options):
     agents: Annotated[Agents, "number N of agents"]
     topology: Annotated[ChosenTopology, "kind of graph, or a mapping with its kind and options"]
     sampler: Annotated[ChosenSampler, "the sampler's kind and options"]
-    chains: Annotated[int, Meta(ge=1, le=10**6), "independent trials of the whole network"]
+    chains: Annotated[
+        int, Meta(ge=0, le=10**6), "independent trials of the whole network; 0: exact numbers alone"
+    ]
     iterations: Annotated[int, Meta(ge=1, le=10**9), "steps of every chain"]
     reading: Annotated[Label, "which text the run follows"] = "published"
     partition: Annotated[PartitionChoice, "how points go to agents"] = field(

@@ -3,7 +3,6 @@
 import numpy as np
 
 from concord.chains import sample_chains
-from concord.fast import compile_steps
 from concord.problem import Problem
 from concord.sampling.trace import Trace
 from concord_studies.runs.run import Run
@@ -22,9 +21,8 @@ def sample(
     """
     network = run.network_of_agents
     if run.chains:
-        shape = run.chains, network.agents, problem.dim
         return sample_chains(
-            compile_steps(run.sampler.params, run.iterations, shape),
+            run.sampler.params,
             problem,
             network,
             law=run.initial,

@@ -1,12 +1,14 @@
 """draw: from metrics to a figure (pdf, svg, png) or a table (csv, md, tex).
 
 A job reads what planning wrote, in JSON: the kind, options, runs and caption. Beside a figure or
-table are a copy of that (``.yaml``), its caption (``.caption.md``) and its provenance (``.json``),
-with the caption as data.
+table are a copy of that (``.yaml``), its caption (``.caption.md``, ``.caption.rst``) and its
+provenance (``.json``), with the caption as data. The statement has a caption's template and defines
+its numbers; the job, which has the metrics, fills them in.
 """
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from concord import kinds
 from concord.errors import ConcordError
 from concord.options import Chosen, Options, build, plain
 from concord_studies import results
+from concord_studies.claims.texts import Number, fill_in, find_setting, state_number
 from concord_studies.configuration.study import Study
 from concord_studies.digests import digest_code
 from concord_studies.guard import Guard
@@ -36,6 +39,9 @@ def output_inputs(study: Study, section: str, name: str) -> dict[str, Any]:
         "options": plain(params),
         "caption": captions.describe_output(study, section, name),
         "runs": [[run.experiment, run.name] for run in study.output_runs(section, name)],
+        "numbers": {
+            key: state_number(number) for key, number in study.output_numbers(section, name).items()
+        },
         "seed": study.config["seed"],
         **digest_code(__name__, kinds.location(section, output.kind), *_locate_chosen(params)),
     }
@@ -65,6 +71,8 @@ class OutputToDraw:
             self.inputs = json.loads(read_text(path))
             section = self.inputs["section"]
             shown = [(experiment, name) for experiment, name in self.inputs["runs"]]
+            numbers = self.inputs.get("numbers", {})
+            read = [run for number in numbers.values() for runs in number["runs"] for run in runs]
         except (ValueError, KeyError, TypeError) as error:
             raise ConcordError(f"{path}: it is no output as planning writes it; {AGAIN}") from error
         if not kinds.studies:
@@ -77,7 +85,8 @@ class OutputToDraw:
         self.path = output.with_suffix(".yaml") if self.guard.compares else path
         folder, planned = self.path.parents[1], self.inputs.get("tables", {})
         experiments = {
-            key: results.read(folder / key, planned=planned.get(key)) for key in dict(shown)
+            key: results.read(folder / key, planned=planned.get(key))
+            for key in dict([*shown, *read])
         }
         self.tables = {folder / key / "metrics.csv" for key in experiments}
         self.runs: list[Measured] = [experiments[key][name] for key, name in shown]
@@ -85,18 +94,44 @@ class OutputToDraw:
             kinds.find("samplers", run.run["sampler"]["kind"], str(path))
             for family in run.run["metrics"]:
                 kinds.find("metrics", family, str(path))
+        self.numbers = {
+            key: build(Number, of["number"], f"{path}: numbers.{key}").describe(
+                [[experiments[key][name] for key, name in runs] for runs in of["runs"]]
+            )
+            for key, of in numbers.items()
+        }
+
+    @cached_property
+    def caption(self) -> captions.Caption:
+        """Return the caption, with the numbers and settings of its texts."""
+        stated_numbers = {key: of["number"] for key, of in self.inputs.get("numbers", {}).items()}
+        options = {"options": self.inputs["options"], **stated_numbers}
+        documents = [*(run.run for run in self.runs), options]
+        stated: captions.Caption = self.inputs["caption"]
+
+        def find(name: str) -> str | None:
+            """Return what takes the place of a placeholder, if there is anything."""
+            return self.numbers[name] if name in self.numbers else find_setting(documents, name)
+
+        caption, ours = (fill_in(stated[key], find) for key in ("caption", "ours"))
+        return {**stated, "caption": caption, "ours": ours}
 
     def finish(self, outputs: Sequence[Path]) -> None:
         """Write the statement, if it is not there, the caption, and the outputs' provenance."""
         if self.guard.compares:
             write_whole(self.path, self.guard.text)
-        text = self.path.with_suffix(".caption.md")
-        write_whole(text, captions.markdown(self.inputs["caption"]))
+        texts = {
+            self.path.with_suffix(".caption.md"): captions.markdown(self.caption),
+            self.path.with_suffix(".caption.rst"): captions.rst(self.caption),
+        }
+        for place, text in texts.items():
+            write_whole(place, text)
         inputs = {str(path): sha256(path) for path in sorted(self.tables)}
         self.guard.check_again()
         write_provenance(
-            [*outputs, text],
-            **{key: self.inputs[key] for key in ("seed", "code", "libraries", "caption")},
+            [*outputs, *texts],
+            **{key: self.inputs[key] for key in ("seed", "code", "libraries")},
+            caption=self.caption,
             inputs=inputs,
             planned=self.guard.digest,
         )

@@ -6,8 +6,12 @@ from typing import Any
 
 from concord.errors import ConcordError
 from concord_studies.claims import ledger, verdicts
+from concord_studies.claims.claim import Claim
 from concord_studies.claims.ledger import Row
+from concord_studies.configuration.config import load_config
+from concord_studies.configuration.study import Study
 from concord_studies.io import dump_yaml, read_text, write_whole
+from concord_studies.pages.claims import state_reason
 from concord_studies.pages.findings import half_page
 
 
@@ -20,17 +24,21 @@ def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
     rows = ledger.read_rows(ledger_path)
     if ledger.is_smoke(rows):
         raise ConcordError(f"{ledger_path} is of smoke scale; commit verdicts of scale paper")
-    judged = {row["paper"] for row in rows}
+    judged = dict.fromkeys(row["paper"] for row in rows)
     committed = ledger.expected_rows(expected_path)
-    before = {ledger.verdict_key(row): row["verdict"] for row in committed}
-    rows = [_keep_committed(row, before) for row in rows]
+    before = {ledger.verdict_key(row): row for row in committed}
+    claims = _read_claims(expected_path.parent, judged)
+    rows = [_keep_committed(row, before, claims) for row in rows]
     others = ledger.committed_values(expected_path).items()
     values: dict[tuple[str, ...], Any] = {at: text for at, text in others if at[0] not in judged}
     for row in rows:
         case = (row["case"],) if row["case"] else ()
-        values[row["paper"], row["claim"], row["reading"], *case] = row["verdict"]
+        place = row["paper"], row["claim"], row["reading"], *case
+        values[place] = [row["verdict"], row["number"]] if row["number"] else row["verdict"]
     head = "# Verdicts at paper scale, seed 1; written by `concord expect results/claims.csv`.\n"
-    write_whole(expected_path, head + dump_yaml(_nest(values.items())))
+    papers = [*dict.fromkeys([*(paper for paper, *_ in before), *judged])]  # stay in their order
+    ordered = sorted(values.items(), key=lambda item: papers.index(item[0][0]))
+    write_whole(expected_path, head + dump_yaml(_nest(ordered)))
     universes = _nest(ledger.expected_universes(expected_path).items())
     universes |= _nest(ledger.robustness_by_claim(rows).items())
     if universes:
@@ -47,16 +55,34 @@ def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
             write_whole(page, new)
 
 
-def _keep_committed(row: Row, before: Mapping[tuple[str, ...], str]) -> Row:
+def _read_claims(config: Path, keys: Iterable[str]) -> dict[tuple[str, str], Claim]:
+    """Return the claims of those studies of the configuration that exist, by study and name."""
+    folders = [config / section / key for key in keys for section in ("papers", "studies")]
+    claims: dict[tuple[str, str], Claim] = {}
+    for folder in filter(Path.is_dir, folders):
+        study = Study(folder, load_config(config / "config.yaml"), checked=True)
+        claims |= {(study.key, name): claim for name, claim in study.claims.items()}
+    return claims
+
+
+def _keep_committed(
+    row: Row,
+    before: Mapping[tuple[str, ...], Row],
+    claims: Mapping[tuple[str, str], Claim],
+) -> Row:
     """Return a row with the verdict to commit: the committed one if the row's decides less.
 
     It decides less if its runs were not made, or if it depends on the seed and seeds were not
-    varied. before: the committed verdicts, by key.
+    varied. before: the committed rows, by key. claims: by study and name, for reasons.
     """
-    was = before.get(ledger.verdict_key(row), verdicts.NOT_RUN)
-    if row["verdict"] == verdicts.NOT_RUN != was:
-        return {**row, "verdict": was, "ours": "", "number": ""}
-    return {**row, "verdict": was} if was == verdicts.SEED and not row["multiverse"] else row
+    committed = before.get(ledger.verdict_key(row), {})
+    was = committed.get("verdict", verdicts.NOT_RUN)
+    lost = row["verdict"] == verdicts.NOT_RUN != was
+    if not lost and (was != verdicts.SEED or row["multiverse"]):
+        return row
+    claim = claims.get((row["paper"], row["claim"]))
+    kept = {"verdict": was, "because": state_reason(claim, was) if claim else ""}
+    return {**row, **kept, **({"ours": "", "number": committed["number"]} if lost else {})}
 
 
 def replace_parts(text: str, parts: Mapping[str, Sequence[str]]) -> str:

@@ -16,6 +16,7 @@ from concord_studies.claims import robustness
 from concord_studies.claims.claim import RULES
 from concord_studies.claims.ledger import Row
 from concord_studies.claims.quantities import Missing
+from concord_studies.claims.verdicts import find_reason_number
 from concord_studies.claims.verdicts import judge as judge_check
 from concord_studies.configuration.study import Study
 from concord_studies.digests import digest, digest_code
@@ -90,7 +91,8 @@ def ledger(
     """
     guard = Guard(statement, outputs[0], [__name__])
     rows = [row for table in tables for row in ledgers.read_rows(table)]
-    page = pages.ledger_page(rows, ledgers.note_unvaried_seeds(rows, expected))
+    shown = ledgers.fill_in_committed(rows, ledgers.expected_rows(expected))
+    page = pages.ledger_page(shown, ledgers.note_unvaried_seeds(rows, expected))
     _write(rows, page, outputs, guard)
 
 
@@ -122,16 +124,19 @@ def verdicts(
     contradicted = robustness.seed_disagreements(universes, study.config["seed"])
     robust = robustness.find_robustness(universes)
     rows: list[Row] = []
-    for (name, label, reading), case in study.cases.items():
-        alone = judge_check(case.check, case.reads, find)
+    judged = {key: judge_check(case.check, case.reads, find) for key, case in study.cases.items()}
+    for (name, label, reading), alone in judged.items():
         judgement = robustness.weigh_seeds(alone, contradicted.get((name, label, reading)))
         over = robust.get((name, reading))
+        alike = [one for (n, _, r), one in judged.items() if (n, r) == (name, reading)]
+        number = partial(find_reason_number, judgement=judgement, all_cases=alike)
         rows.append(
             {
                 **pages.state_row(study, name, label, reading),
                 "verdict": judgement.verdict,
+                "because": pages.state_reason(study.claims[name], judgement.verdict, number),
                 "ours": judgement.ours,
-                "number": judgement.margin.text if judgement.margin else "",
+                "number": judgement.number,
                 "multiverse": over.text if over else "",
                 "alone": alone.verdict,
             }

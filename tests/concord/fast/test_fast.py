@@ -1,17 +1,20 @@
-"""Several steps in one compiled call: the numbers of the plain steps, with the same counts."""
+"""Compiled steps: the chains of the plain steps but for rounding, with the same counts."""
 
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
+import concord
 import everything
-from concord import fast
+from concord import fast, kinds
 from concord.arguments import ChosenSampler
 from concord.chains import Labels, sample_chains
+from concord.errors import ConcordError
 from concord.loop import run
 from concord.networks.construction import network as network_of
 from concord.networks.network import Network
@@ -24,6 +27,8 @@ from concord.samplers import de_sgld
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
 from concord.streams import generator
+from variants import problem as regression
+from variants import variants
 
 numba = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
 ROOT = Path(__file__).parents[3]
@@ -31,6 +36,16 @@ FALLING = {"kind": "power", "a": 0.02, "b": 5, "exponent": 0.55}
 STEP = {"step_size": FALLING}
 FUSED = {**STEP, "fusion": {"kind": "power", "a": 0.4, "b": 5, "exponent": 0.05}}
 TRIGGER = {"communication": "triggered", "threshold": 0.3, "decay": 0.4}
+
+
+@pytest.fixture
+def eager(monkeypatch) -> None:
+    """Compile steps of short runs, however few numbers they move."""
+    monkeypatch.setattr(fast, "WORTH", 0)
+    if find_spec("numba") is not None:
+        from concord.fast import steps
+
+        monkeypatch.setattr(steps, "PLAIN", 1e9)
 
 
 def quadratic(agents: int, dim: int) -> quadratic_problem.QuadraticProblem:
@@ -44,48 +59,62 @@ def mixture(agents: int, **options) -> tied_mixture.TiedMixture | tied_mixture.T
     return from_options(tied_mixture)(agents, **{"points": 23, **options})
 
 
-def sampler_of(kind: str, **options) -> ChosenSampler:
+def sampler_of(kind: str, **options):
     if kind == "d_ula_in_turn":
         return build(everything.kind("samplers", kind), options, "sampler")
     return ChosenSampler.parse({"kind": kind, **options}, "sampler").params
 
 
 def traces(sampler, problem, chains=4, graph="ring", network=None, iterations=60, **options):
-    """Return the traces of plain and of compiled steps, and how many steps were plain."""
+    """Return the traces of plain and of compiled steps."""
     network = network or network_of(graph if problem.agents > 1 else "no_edges", problem.agents)
     options = {"record": Record(every=7), "law": Law("normal"), **options}
-
-    def sample(one):
-        return sample_chains(
-            one, problem, network, chains=chains, iterations=iterations, seed=5,
-            labels=Labels(run="r"), **options,
-        )  # fmt: skip
-
-    compiled = fast.compile_steps(sampler, 10**9, (1, 1, 1))
-    assert compiled is not sampler
-    plain = []
-
-    def step(state, k, *others):
-        plain.append(k)
-        return sampler.step(state, k, *others)
-
-    compiled.step = step
-    return sample(sampler), sample(compiled), plain
+    about = {"chains": chains, "iterations": iterations, "seed": 5, "labels": Labels(run="r")}
+    return [
+        sample_chains(sampler, problem, network, compiled=compiled, **about, **options)
+        for compiled in (False, True)
+    ]
 
 
-def check(expected, trace) -> None:
+def check(expected, trace, how="compiled") -> None:
+    """Compare two traces: numbers of chains to rounding, all others exactly."""
+    assert (expected.attributes["steps"], trace.attributes["steps"]) == ("plain", how)
     assert trace.variables.keys() == expected.variables.keys()
     for name, (axes, values) in expected.variables.items():
         assert trace.variables[name][0] == axes, name
-        if name in ("x", "x_average", "consensus_error"):
-            np.testing.assert_allclose(trace[name], values, rtol=1e-10, atol=1e-12)
+        assert trace[name].dtype == values.dtype, name
+        if values.dtype.kind == "f":
+            np.testing.assert_allclose(trace[name], values, rtol=1e-10, atol=1e-11, err_msg=name)
         else:
             np.testing.assert_array_equal(trace[name], values, err_msg=name)
-            assert trace[name].dtype == values.dtype, name
+
+
+# Samplers none of whose steps are affine in normal numbers, or whose answers are not their state.
+NEVER = {"choco_sgld", "consensus_mc", "d_mala_released", "de_psgld", "fsgld", "qlsd"}
+
+
+@numba
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("name", kinds.names("samplers"))
+def test_chains_of_every_sampler_are_those_of_its_plain_steps(name: str) -> None:
+    """All kinds of Concord and of its studies, with all choices of options that are tested."""
+    kind, compiled, tried = everything.kind("samplers", name), 0, 0
+    for sampler in variants(kind):
+        for graph, agents in (("star", 4), ("server", 4), ("no_edges", 1)):
+            problem, network = regression(agents, 3), network_of(graph, agents)
+            try:
+                sampler.check(problem, network)
+            except ConcordError:
+                continue
+            expected, trace = traces(sampler, problem, network=network, iterations=30)
+            check(expected, trace, trace.attributes["steps"])
+            compiled += trace.attributes["steps"] == "compiled"
+            tried += 1
+    assert (compiled > 0) == (name not in NEVER), (compiled, tried)
 
 
 PROBLEMS = {
-    **{f"quadratic {dim}": lambda agents, dim=dim: quadratic(agents, dim) for dim in (1, 2, 4, 6)},
+    **{f"quadratic {dim}": lambda agents, dim=dim: quadratic(agents, dim) for dim in (1, 6)},
     "mixture": mixture,
     "mixture whose parts are alike": lambda agents: mixture(agents, points=4 * agents),
     "mixture as printed": lambda agents: mixture(agents, second_mean="theta_2"),
@@ -93,10 +122,8 @@ PROBLEMS = {
 }
 SAMPLERS = {
     "c_ula": ("c_ula", STEP),
-    "de_sgld": ("de_sgld", STEP),
-    "de_sgld with weights": ("de_sgld", {**STEP, "weights": "lazy_metropolis"}),
+    "de_sghmc": ("de_sghmc", {**STEP, "friction": 2.0, "initial_velocity_sd": 1.0}),
     "d_ula": ("d_ula", FUSED),
-    "d_ula of one": ("d_ula", {**FUSED, "gradient_scale": "one", "noise_variance": "one"}),
     "d_ula with constant steps": ("d_ula", {"step_size": 0.01, "fusion": 0.2}),
     "d_ula in turn": ("d_ula_in_turn", FUSED),
     "gossip": ("gossip_ula", FUSED),
@@ -107,29 +134,106 @@ SAMPLERS = {
 
 
 @numba
+@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_chains_are_those_of_plain_steps(sampler: str, problem: str) -> None:
+def test_chains_on_mixtures_and_quadratics_are_those_of_plain_steps(
+    sampler: str, problem: str
+) -> None:
     kind, options = SAMPLERS[sampler]
     posterior = PROBLEMS[problem](1 if kind == "c_ula" else 5)
-    outcome = traces(sampler_of(kind, **options), posterior)
-    check(*outcome[:2])
-    assert not [k for k in outcome[2] if k < 56]  # and three to the end, too few
+    check(*traces(sampler_of(kind, **options), posterior))
+
+
+class State(NamedTuple):
+    x: np.ndarray
+    v: np.ndarray
+
+
+class Own(concord.FullGradientSampler):
+    """A user's sampler: three calls of the generator, and two kinds of steps."""
+
+    seed: int
+    step_size: Schedule
+    every: int = 3
+
+    def init(self, x0, problem, network, rng):
+        return State(x0, rng.standard_normal(x0.shape))
+
+    def step(self, state, k, problem, network, rng):
+        a, b, c, d, e, f = np.random.default_rng(self.seed).uniform(-0.5, 0.5, 6)
+        (x, v), eta = state, self.step_size(k)
+        first, shared = rng.standard_normal(x.shape), rng.normal(a, 0.3, (len(x), 1, x.shape[2]))
+        v = a * v + b * problem.gradient(x + c * v) * eta + first * eta**0.5 + shared
+        if k % self.every == 0:
+            v = network.mix("metropolis", v) + d
+            problem.gradient(v)
+        x = e * network.mix("metropolis", x, plus=x - v) + f * rng.standard_normal(x.shape)
+        return State(x, v)
 
 
 @numba
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("step_size", [Schedule(0.1), Schedule(0.1, 2.0, 1.0, 0.7)])
+def test_chains_of_random_plug_ins_are_those_of_plain_steps(seed: int, step_size) -> None:
+    check(*traces(Own(seed, step_size), quadratic(4, 2), graph="path"))
+
+
+class Late(de_sgld.DESGLD):
+    def step(self, state, k, problem, network, rng):
+        return super().step(state, k, problem, network, rng) if k > 4 else state
+
+
+@numba
+@pytest.mark.usefixtures("eager")
+def test_steps_that_begin_later_are_compiled_from_there_on() -> None:
+    check(*traces(Late(Schedule(0.01)), quadratic(4, 2)))
+
+
+class Signed(concord.FullGradientSampler):
+    """A sampler with a sign that all chains share, and that changes once, or in each third step."""
+
+    once: bool
+
+    def init(self, x0, problem, network, rng):
+        return State(x0, np.ones(1))
+
+    def step(self, state, k, problem, network, rng):
+        x, sign = state
+        x = x / 2 + sign + rng.standard_normal(x.shape)
+        return State(x, -sign if (k == 20 if self.once else k % 3 == 2) else sign)
+
+
+@numba
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize(("once", "how"), [(True, "compiled"), (False, "plain")])
+def test_what_chains_share_is_that_of_plain_steps(once: bool, how: str) -> None:
+    check(*traces(Signed(once), quadratic(4, 2)), how)
+
+
+RECORDS = {
+    "every iteration": Record(),
+    "every tenth": Record(every=10, agents=(3, 1), draws=False),
+    "some": Record(at=(0, 1, 9, 10, 30), average=False),
+    "probes": Record(every=4, probes=("consensus_error", "potential"), burn_in=20),
+    "nothing else": Record(at=(60,), draws=False, average=False),
+}
+
+
+@numba
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("record", RECORDS)
 @pytest.mark.parametrize("kind", ["de_sgld", "gossip_ula"])
-def test_blocks_of_chains_and_chosen_iterations_are_those_of_plain_steps(kind: str) -> None:
-    record = Record(at=(0, 1, 9, 10, 30), probes=("consensus_error",))
+def test_blocks_of_chains_and_what_is_recorded_are_those_of_plain_steps(kind, record) -> None:
     problem = mixture(5, data_sets=3, points=20)
-    outcome = traces(sampler_of(kind, **STEP), problem, 120, record=record)
-    check(*outcome[:2])
-    assert sorted(set(outcome[2])) == [0, 9]
+    how = "plain" if (kind, record) == ("gossip_ula", "every iteration") else "compiled"
+    check(*traces(sampler_of(kind, **STEP), problem, 120, record=RECORDS[record]), how)
 
 
 GROWING = {
     "c_ula": ("c_ula", {"step_size": 9.0}),
-    "de_sgld": ("de_sgld", {"step_size": 3.0}),
+    "de_sghmc": ("de_sghmc", {"step_size": 2.0, "friction": 1.0}),
     "d_ula": ("d_ula", {"step_size": 0.05, "fusion": 3.0}),
     "gossip": ("gossip_ula", {"step_size": 2.0}),
     "gossip triggered": ("gossip_ula", {"step_size": 2.0, **TRIGGER}),
@@ -137,18 +241,20 @@ GROWING = {
 
 
 @numba
+@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("sampler", GROWING)
-@pytest.mark.parametrize("problem", ["quadratic 2", "mixture"])
+@pytest.mark.parametrize("problem", ["quadratic 1", "mixture"])
 def test_chains_diverge_at_the_iteration_of_plain_steps(sampler: str, problem: str) -> None:
     kind, options = GROWING[sampler]
     chosen, posterior = sampler_of(kind, **options), PROBLEMS[problem](1 if kind == "c_ula" else 5)
     options = {"record": Record(every=50), "iterations": 300}
-    expected, compiled, plain = traces(chosen, posterior, **options)
+    expected, compiled = traces(chosen, posterior, **options)
     np.testing.assert_array_equal(compiled["diverged_at"], expected["diverged_at"])
+    assert compiled.attributes["steps"] == "compiled"
+    assert len(np.unique(compiled["diverged_at"])) > 1 or sampler in ("d_ula", "de_sghmc")
     assert (compiled["diverged_at"] % 50 > 0).any()
     for name in {"unicasts", "broadcasts", "gradients", "activations"} & compiled.variables.keys():
         np.testing.assert_array_equal(compiled[name], expected[name])
-    assert len(plain) < 30
     with pytest.raises(ChainDivergence):
         traces(chosen, posterior, strict=True, **options)
 
@@ -158,9 +264,45 @@ class Slower(de_sgld.DESGLD):
         return super().step(state, k // 2, problem, network, rng)
 
 
-def other(kind):
-    problem = quadratic(5, 2)
-    return kind(problem.gram, problem.shift)
+class Clipped(de_sgld.DESGLD):
+    def step(self, state, k, problem, network, rng):
+        after = super().step(state, k, problem, network, rng)
+        return after._replace(x=np.clip(after.x, -1e4, 1e4))
+
+
+class Single(de_sgld.DESGLD):
+    def step(self, state, k, problem, network, rng):
+        noise = rng.standard_normal(state.x.shape, dtype=np.float32)
+        return state._replace(x=state.x / 2 + noise)
+
+
+class Turned(de_sgld.DESGLD):
+    def step(self, state, k, problem, network, rng):
+        return state._replace(x=state.x / 2 + rng.standard_normal(state.x.shape[::-1]).T)
+
+
+class Apart(de_sgld.DESGLD):
+    def step(self, state, k, problem, network, rng):
+        (one,) = rng.spawn(1)
+        return state._replace(x=state.x / 2 + one.standard_normal(state.x.shape))
+
+
+class Idle(de_sgld.DESGLD):
+    def step(self, state, k, problem, network, rng):
+        (other,) = rng.spawn(1)
+        idle = 0 * other.standard_normal(state.x.shape)
+        return state._replace(x=state.x / 2 + rng.standard_normal(state.x.shape) + idle)
+
+
+class Elsewhere(de_sgld.DESGLD):
+    def step(self, state, k, problem, network, rng):
+        x = network.mix("metropolis", state.x)
+        return state._replace(x=x - 0.01 * problem.gradient(x) + rng.standard_normal(x.shape))
+
+
+class Cubic(quadratic_problem.QuadraticProblem):
+    def gradient(self, x):
+        return super().gradient(x) + 0.01 * x**3
 
 
 UNSUITED = {
@@ -170,81 +312,137 @@ UNSUITED = {
         )
     },
     "a clock": {"network": lambda: network_of("ring", 5, link={"latency": 1.0})},
-    "one after another": {
-        "network": lambda: Network(network_of("ring", 5).graph, order="in_place")
+    "many agents": {"problem": lambda: quadratic(1025, 1)},
+    "a cubic gradient": {"problem": lambda: Cubic(*quadratic_arrays())},
+    "mini-batches": {
+        "sampler": lambda: sampler_of("de_sgld", step_size=0.01, batch_size=2),
+        "problem": lambda: regression(5, 2),
     },
-    "many agents": {"problem": lambda: quadratic(65, 1)},
-    "large states": {"chains": lambda: 50, "problem": lambda: quadratic(60, 3)},
-    "little between recorded iterations": {"record": lambda: Record(every=3)},
-    "a step of its own": {"sampler": lambda: Slower(Schedule(0.01))},
-    "another problem": {"problem": lambda: other(Other)},
-    "a late prior": {
-        "sampler": lambda: sampler_of("d_ula", **FUSED, prior_gradient="after_mixing"),
-        "problem": lambda: other(WithPrior),
+    **{
+        kind.__name__: {"sampler": lambda kind=kind: kind(Schedule(0.01, 1.0, 0.1))}
+        for kind in (Slower, Clipped, Single, Turned, Apart, Idle)
+    },
+    "gradients elsewhere": {
+        "sampler": lambda: Elsewhere(Schedule(0.01)),
+        "problem": lambda: mixture(5),
     },
 }
 
 
-class Other(quadratic_problem.QuadraticProblem):
-    def gradient(self, x):
-        return 2 * super().gradient(x)
-
-
-class WithPrior(quadratic_problem.QuadraticProblem):
-    def prior_gradient(self, x):
-        return x
+def quadratic_arrays():
+    problem = quadratic(5, 2)
+    return problem.gram, problem.shift
 
 
 @numba
+@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("what", UNSUITED)
 def test_steps_are_plain_where_they_are_not_compiled(what: str) -> None:
     options = {name: make() for name, make in UNSUITED[what].items()}
     sampler = options.pop("sampler", None) or sampler_of("de_sgld", **STEP)
-    problem = options.pop("problem", None) or mixture(5)
-    expected, compiled, plain = traces(sampler, problem, iterations=21, **options)
-    assert plain == list(range(21)) * (len(plain) // 21) and plain
+    problem = options.pop("problem", None) or quadratic(5, 2)
+    expected, trace = traces(sampler, problem, iterations=21, **options)
+    assert trace.attributes["steps"] == "plain"
     for name, (_, values) in expected.variables.items():
-        np.testing.assert_array_equal(compiled[name], values)
-
-
-def test_a_sampler_with_mini_batches_stays_as_it_is() -> None:
-    sampler = sampler_of("de_sgld", **STEP, batch_size=2)
-    assert fast.compile_steps(sampler, 10**9, (1, 1, 1)) is sampler
+        np.testing.assert_array_equal(trace[name], values)
 
 
 @numba
-@pytest.mark.parametrize("sampler", ["c_ula", "de_sgld", "gossip", "gossip triggered"])
-def test_bytes_are_those_of_plain_steps(sampler: str) -> None:
+@pytest.mark.usefixtures("eager")
+def test_agents_that_move_in_turn_are_compiled() -> None:
+    network = Network(network_of("ring", 5).graph, order="in_place")
+    check(*traces(sampler_of("de_sgld", **STEP), quadratic(5, 2), network=network))
+
+
+@numba
+@pytest.mark.parametrize(
+    ("dim", "agents", "graph", "every", "how"),
+    [
+        (5, 10, "ring", 100, "compiled"),
+        (5, 10, "ring", 1, "plain"),  # a call takes longer than a plain step
+        (30, 30, "complete", 100, "plain"),  # of 1,800 numbers in each row many are not zero
+    ],
+)
+def test_sizes_decide_whether_steps_are_compiled(monkeypatch, dim, agents, graph, every, how):
+    monkeypatch.setattr(fast, "WORTH", 0)
+    sampler = sampler_of("de_sgld", step_size=0.01)
+    options = {"graph": graph, "iterations": 110, "record": Record(every=every)}
+    _, trace = traces(sampler, quadratic(agents, dim), **options)
+    assert trace.attributes["steps"] == how
+
+
+@numba
+@pytest.mark.parametrize("sampler", ["c_ula", "de_sghmc", "gossip", "gossip triggered"])
+def test_bytes_are_those_of_plain_steps(eager, sampler: str) -> None:
     kind, options = SAMPLERS[sampler]
     problem = quadratic(1 if kind == "c_ula" else 5, 2)
-    one, sent = sampler_of(kind, **options), []
-    for each in (one, fast.compile_steps(one, 10**9, (1, 1, 1))):
+    sent = []
+    for steps in (None, fast.compile_steps(sampler_of(kind, **options), 40, (1, 1, 1))):
         x0 = np.ones((3, problem.agents, 2))
         network = network_of("ring" if problem.agents > 1 else "no_edges", problem.agents)
         network = network.start(x0)
-        run(each, problem, network, x0, 40, generator(1, "noise"), [], lambda: 40)
+        one, rng = sampler_of(kind, **options), generator(1, "noise")
+        run(one, problem, network, x0, 40, rng, [], lambda: 40, steps)
         sent.append(network.meter.unicast_bytes)
+    assert steps.used
     np.testing.assert_array_equal(*sent)
 
 
 @numba
-def test_short_runs_are_plain(monkeypatch) -> None:
-    monkeypatch.setattr(fast, "find_spec", lambda name: name)
+@pytest.mark.parametrize(
+    "arguments",
+    [(5000,), ((100, 30),), ((100, 30), np.float32), (10,), ((),), (), (3000, np.float64)],
+    ids=str,
+)
+def test_normal_numbers_and_the_generator_are_numpys(arguments) -> None:
+    steps = fast.compile_steps(sampler_of("c_ula", step_size=1.0), 10**9, (1, 1, 1))
+    plain, quick = generator(1, "noise"), steps.speed_up(generator(1, "noise"))
+    for _ in range(2):
+        expected = plain.standard_normal(*arguments)
+        numbers = quick.standard_normal(*arguments)
+        assert np.shape(numbers) == np.shape(expected)
+        assert np.asarray(numbers).tobytes() == np.asarray(expected).tobytes()
+        assert quick.integers(10**9) == plain.integers(10**9)
+    out = np.empty(4000)
+    assert quick.standard_normal(out=out) is out
+    assert out.tobytes() == plain.standard_normal(4000).tobytes()
+
+
+@numba
+def test_sample_takes_compiled_steps_unless_told_not_to(monkeypatch) -> None:
+    about = {"step_size": 0.01, "iterations": 50, "chains": 3, "record": {"every": 50}}
+    sample = concord.sample
+
+    def steps(**options):
+        return sample("de_sgld", quadratic(5, 2), "ring", **about, **options).attributes["steps"]
+
+    assert steps() == "plain"  # a short run
+    monkeypatch.setattr(fast, "WORTH", 0)
+    assert (steps(), steps(compiled=False)) == ("compiled", "plain")
+
+
+@numba
+def test_short_runs_are_plain() -> None:
     sampler = sampler_of("de_sgld", **STEP)
-    assert fast.compile_steps(sampler, 10**4, (100, 10, 2)) is sampler
-    assert fast.compile_steps(sampler, 10**5, (100, 10, 2)) is not sampler
+    assert fast.compile_steps(sampler, 10**4, (100, 10, 2)) is None
+    assert fast.compile_steps(sampler, 10**5, (100, 10, 2)) is not None
 
 
 def test_all_goes_on_without_numba(monkeypatch) -> None:
     monkeypatch.setattr(fast, "find_spec", lambda name: None)
-    sampler = sampler_of("de_sgld", **STEP)
-    assert fast.compile_steps(sampler, 10**9, (1, 1, 1)) is sampler
+    assert fast.compile_steps(sampler_of("de_sgld", **STEP), 10**9, (1, 1, 1)) is None
 
 
 def test_nobody_imports_numba_unasked() -> None:
-    script = "import sys; from concord import fast, chains; print('numba' in sys.modules)"
+    script = """
+import sys, concord
+problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]]], b=[[1.0], [0.0]])
+before = "concord.fast" in sys.modules
+concord.sample("de_sgld", problem, "ring", step_size=0.01, iterations=20)
+print(before, "numba" in sys.modules)
+"""
     done = subprocess.run(
         [sys.executable, "-c", script], env={"PYTHONPATH": str(ROOT / "src")},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert done.stdout == "False\n"
+    assert done.stdout == "False False\n"

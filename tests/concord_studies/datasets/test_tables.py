@@ -8,7 +8,7 @@ import pytest
 
 from concord.problems.kinds import linear_regression, logistic_regression
 from concord.sampling.partition import Partition
-from concord_studies.datasets import fetch
+from concord_studies.datasets import fetch, readers
 from concord_studies.datasets.folder import DataFolder
 from concord_studies.datasets.registry import load_registry
 from concord_studies.datasets.tables import load_table
@@ -125,3 +125,17 @@ def test_synthetic_clients_differ_in_where_their_points_lie_alone(resources):
     X = np.column_stack([columns[f"x{j}"] for j in range(1, 11)])
     own = [X[agent == i][:9] for i in range(20)]
     np.testing.assert_allclose(np.diff(own, axis=1), np.diff(own, axis=1)[[0] * 20], atol=1e-6)
+
+
+def test_bundled_tables_are_what_scikit_learn_loads():
+    from sklearn import datasets
+
+    images, digits = datasets.load_digits(return_X_y=True)
+    pairs = [
+        (readers.breast_cancer(), datasets.load_breast_cancer(return_X_y=True)),
+        (readers.digits(), (images / 16, digits)),
+        (readers.diabetes(), datasets.load_diabetes(return_X_y=True, scaled=False)),
+    ]
+    for found, expected in pairs:
+        for table, same in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(table, same)

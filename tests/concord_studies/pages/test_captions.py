@@ -1,5 +1,6 @@
 """Captions state the parameters, reading and assumptions of what they stand below."""
 
+from functools import partial
 from pathlib import Path
 
 import jinja2
@@ -174,13 +175,20 @@ def test_what_is_beyond_five_sentences_is_folded():
     assert captions.first_sentence(described([run()], "Networks")) == ""
 
 
-def shown(parts):
+@pytest.fixture
+def shown(tmp_path):
+    """Return a function that returns what the report shows of a caption, in a file of its own."""
+    return partial(report_text, tmp_path / "fig1.caption.rst")
+
+
+def report_text(path, parts):
     """Return what the report shows of a caption; docutils' warnings are errors."""
+    path.write_text(captions.rst(parts))
     environment = jinja2.Environment(
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )  # as Snakemake's
     text = environment.from_string(TEMPLATE.read_text()).render(
-        snakemake={"params": {"caption": captions.rst(parts)}}
+        snakemake={"output": {"beside": ["json", "yaml", "caption.md", str(path)]}}
     )
     return publish_doctree(text, settings_overrides={"report_level": 2, "halt_level": 2}).astext()
 
@@ -194,7 +202,7 @@ def everything(part):
             yield from everything(item)
 
 
-def test_the_template_of_the_report_shows_every_part():
+def test_the_template_of_the_report_shows_every_part(shown):
     parts = described([run(scale="smoke")], caption="|w_i - average|", printed="p", ours="o")
     text = shown(parts)
     assert text.startswith("Title. |w_i - average|\n\nIn print: p\n\nHere: o\n\nSmoke scale")
@@ -204,7 +212,7 @@ def test_the_template_of_the_report_shows_every_part():
 
 
 @pytest.mark.parametrize("path", [*PAPERS, CONFIG / "studies/arena"], ids=lambda path: path.stem)
-def test_every_caption_has_five_sentences_above_its_fold_and_all_of_it_in_the_report(path):
+def test_every_caption_has_five_sentences_above_its_fold_and_all_of_it_in_the_report(path, shown):
     paper = Study(path, load_config(CONFIG / "config.yaml"))
     for section in ("figures", "tables"):
         for name in paper.outputs(section):

@@ -33,9 +33,9 @@ RUN = {
 def test_the_pipeline_asks_for_compiled_steps_of_long_runs_alone(monkeypatch) -> None:
     run, compiled = Run.from_document(RUN, "run.yaml"), []
     problem = run.build_problem(Path())
-    init = steps.CompiledSampler.init
+    choose = steps.CompiledSteps._choose_way
     monkeypatch.setattr(
-        steps.CompiledSampler, "init", lambda *own: compiled.append(1) or init(*own)
+        steps.CompiledSteps, "_choose_way", lambda *own: compiled.append(1) or choose(*own)
     )
     short = sample(run, problem)
     assert not compiled

@@ -19,7 +19,6 @@ from concord.errors import ConcordError
 from concord.progress import each
 from concord_studies.claims import ledger
 from concord_studies.claims.ledger import Row
-from concord_studies.claims.verdicts import NOT_RUN
 from concord_studies.configuration.config import results_folder
 from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
@@ -150,7 +149,8 @@ def _write_pages(
         table = results / key / "claims.csv"
         verdicts = ledger.read_rows(table) if table.exists() else []
         judged += verdicts
-        shown = _fill_in_committed(verdicts, of_claims.committed_rows(study, committed))
+        stated = of_claims.committed_rows(study, committed)
+        shown = ledger.fill_in_committed(verdicts, stated) or stated
         rows += shown
         seeds = ledger.note_unvaried_seeds(verdicts, expected)
         _write_study(study, shown, results, seeds, sources)
@@ -163,18 +163,6 @@ def _write_pages(
     lines = front.page(settings, studies, rows, sources.has)
     lines += front.describe_origin(settings, ledger.compare(judged, expected))
     sources.write("index", "\n".join([*lines, *_list_navigation(studies, kinds, sources)]))
-
-
-def _fill_in_committed(rows: Sequence[Row], committed: Sequence[Row]) -> list[Row]:
-    """Return a study's verdicts, with committed ones in place of those not judged."""
-
-    def place(row: Row) -> tuple[str, ...]:
-        """Return what a row is about, by which rows are matched: claim, case and reading."""
-        return row["claim"], row["case"], row["reading"]
-
-    stated = {place(row): row for row in committed}
-    filled = [stated.get(place(row), row) if row["verdict"] == NOT_RUN else row for row in rows]
-    return filled or list(committed)
 
 
 def _write_study(

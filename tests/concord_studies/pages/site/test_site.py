@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.thorough]
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 KEY = "gurbuzbalaban2021"
-CLAIM = "sghmc_agents_converge"
+CLAIM = "sgld_agents_converge"
 FIGURE = f"{KEY}-figures-fig3"
 PAPER = f"papers/{KEY}.html"
 UNFOLD = "for (const d of document.querySelectorAll('details')) d.open = true"

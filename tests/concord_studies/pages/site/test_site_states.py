@@ -46,7 +46,7 @@ def folder(tmp_path_factory) -> Path:
     (folder / "config" / "studies" / "arena").mkdir(parents=True)
     for path in (ROOT / "config").glob("expected_*.yaml"):
         shutil.copy(path, folder / "config")
-    (folder / "config" / "config.yaml").write_text(f"findings: [{KEY}/sghmc_agents_converge]\n")
+    (folder / "config" / "config.yaml").write_text(f"findings: [{KEY}/sgld_agents_converge]\n")
     return folder
 
 

@@ -25,14 +25,16 @@ Needs: a connected network, or no edges, on which everything arrives and nothing
 refused moves do not count as moves; to correct, Hessians of the potentials.
 """
 
+from functools import cache
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from concord.errors import ConcordError
 from concord.needs import Needs, require
-from concord.networks.network import Network
-from concord.networks.weights import Weights
+from concord.networks.graph import Graph, Matrix
+from concord.networks.network import Network, weighted_sum
+from concord.networks.weights import Weights, mixing_matrix
 from concord.options import Count, Index, Some
 from concord.sampler import FullGradientSampler
 from concord.sampling.schedules import Schedule
@@ -94,10 +96,14 @@ class DMALAReleased(FullGradientSampler[State]):
         curvature = old_curvature
         if self.correct:
             curvature = (z * problem.hessian_product(x, z)).sum(axis=-1, keepdims=True)
-        for _ in range(rounds):
-            tracked = network.mix(self.weights, tracked + gradient - old_gradient)
-            if self.correct:
-                aleph = network.mix(self.weights, aleph + curvature - old_curvature)
+        change = gradient - old_gradient
+        if self.correct:
+            both = np.concatenate([tracked, aleph], axis=-1)
+            change = np.concatenate([change, curvature - old_curvature], axis=-1)
+            both = self.mix_rounds(network, rounds, both, change)
+            tracked, aleph = both[..., :-1], both[..., -1:]
+        else:
+            tracked = self.mix_rounds(network, rounds, tracked, change)
         move = epsilon * z + epsilon**2 * tracked
         if self.correct:
             accepted = np.ones(x.shape[:2], dtype=bool)
@@ -108,7 +114,29 @@ class DMALAReleased(FullGradientSampler[State]):
                 accepted = rng.random(x.shape[:2]) < np.exp(np.minimum(odds, 0.0))
             network.active = accepted
             move = np.where(accepted[..., None], move, 0.0)
-        x = x + move
-        for _ in range(rounds):
-            x = network.mix(self.weights, x)
+        x = self.mix_rounds(network, rounds, x + move)
         return State(x, tracked, gradient, aleph, curvature)
+
+    def mix_rounds(
+        self, network: Network, rounds: int, x: np.ndarray, change: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return x, (chains, agents, any), after R rounds of x <- W (x + change), as one product.
+
+        The messages of all rounds count.
+        """
+        power, total = sum_powers(network.graph, self.weights, rounds)
+        width = x.shape[-1]
+        more = (rounds - 1) * width
+        network.meter.add_rounds(more / network.dim, more * x.itemsize)
+        return network.mix(power, x, None if change is None else weighted_sum(total, change))
+
+
+@cache
+def sum_powers(graph: Graph, weights: str | float, rounds: int) -> tuple[Matrix, Matrix]:
+    r"""Return :math:`W^R` and :math:`W + W^2 + \ldots + W^R` of a graph's mixing matrix."""
+    matrix = mixing_matrix(graph, weights)
+    power = total = matrix
+    for _ in range(rounds - 1):
+        power = matrix @ power
+        total = total + power
+    return power, total

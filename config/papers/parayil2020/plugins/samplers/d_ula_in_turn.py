@@ -14,7 +14,7 @@ Needs: a connected network on which everything arrives.
 """
 
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -33,24 +33,18 @@ class DULAInTurn(DULA, kw_only=True):
 
     update_order: Annotated[Literal["simultaneous"], "agents move all at once"] = "simultaneous"
 
-    def fusion_matrix(self, beta: Any, network: Network) -> np.ndarray:
-        """Return the matrix by which moves towards all neighbors act, (agents, agents).
-
-        beta: a weight, or an array (steps,) of them, of which the result is (steps, agents,
-        agents).
-        """
+    def fusion_matrix(self, beta: float, network: Network) -> np.ndarray:
+        """Return the matrix by which moves towards all neighbors act, (agents, agents)."""
         return in_turn_weights(network.graph, beta)
 
 
-def in_turn_weights(graph: Graph, beta: Any) -> np.ndarray:
+def in_turn_weights(graph: Graph, beta: float) -> np.ndarray:
     """Return the weights of moves towards neighbors in turn, (agents, agents); rows sum to one.
 
     An agent's weight shrinks by the factor 1 - beta with each neighbor that it moves towards
-    afterwards. beta: a weight, or an array (steps,), of which the result is (steps, agents,
-    agents).
+    afterwards. beta: the weight of a move.
     """
     once, later = _count_moves(graph)
-    beta = np.asarray(beta)[..., None, None]
     return (beta * once + np.eye(graph.agents)) * (1 - beta) ** later
 
 

@@ -1,0 +1,45 @@
+"""What Theorems 1 and 3 cost for a tolerance of W2: the formulas of section 9, at Table 5's values."""
+
+from collections.abc import Iterator
+
+from concord_studies.contracts import Label
+from concord_studies.metrics import Measurement, Row, series, unmet_need, yields
+
+from .. import theory
+from ..theory import CLIENTS, RENEWAL, TABLE_5
+
+
+@yields(
+    ("communications", "iterations_b", "physical_time_*", "physical_round_*"),
+    exact=("*",),
+    labels={
+        "communications": Label("communications p_c K, scenario A", "communications"),
+        "iterations_b": Label("iterations K, scenario B", "iterations"),
+        "physical_time_a": Label("physical time lambda, scenario A", "physical time"),
+        "physical_time_b": Label("physical time gamma K, scenario B", "physical time"),
+        "physical_round_a": Label("physical time between communications, scenario A", "per round"),
+        "physical_round_b": Label("physical time between communications, scenario B", "per round"),
+    },
+)
+def rows(m: Measurement) -> Iterator[Row]:
+    """Yield the least communications and iterations for each tolerance, with their physical times.
+
+    They follow from formulas alone. Of the run only counts whether its sampler renews references, and
+    its recorded iterations are 1 over the tolerances.
+    """
+    if not hasattr(m.sampler, "rounds"):
+        raise unmet_need("complexity", "the sampler fald")
+    renews = m.sampler.renews
+    drift = TABLE_5["d"] / CLIENTS + (0.0 if renews else TABLE_5["H"])
+    variance = 0.0 if renews else TABLE_5["V_pi"]
+    error = TABLE_5["J"] / CLIENTS
+    if renews:
+        error += TABLE_5["d"] * TABLE_5["omega"] / (CLIENTS * RENEWAL)
+    for inverse in m.trace.draw.tolist():
+        a = theory.fewest_communications(1 / inverse, drift)
+        b = theory.fewest_iterations(1 / inverse, variance, error)
+        names = ("communications", "physical_time_a", "physical_round_a")
+        numbers = dict(zip(names, a, strict=True))
+        names = ("iterations_b", "physical_time_b", "physical_round_b")
+        numbers |= dict(zip(names, b, strict=True))
+        yield from series([inverse], "network", numbers, chance=False)
