@@ -1,10 +1,11 @@
-r"""Laws of large networks by small ones, to choose settings by; not exact.
+r"""Approximate laws of large problems, cheap enough to screen settings by.
 
-``CoordinatewiseLaws``: in the eigenbasis of the posterior's precision :math:`\sum_i H_i`, what is
-off the diagonal of the H_i dropped, and how an update begins before it repeats: as many networks of
-dimension one, whose laws cost a hundredth. With ``mean`` agents have their mean curvature besides,
-so that updates by W, or by the Laplacian, fall apart into one small system for each eigenvector of
-the network. What agents' gradients are at the posterior's mean is kept by both.
+``CoordinatewiseLaws`` works in the eigenbasis of the posterior's precision :math:`\sum_i H_i` and
+drops what is off the diagonal of the :math:`H_i`, so that each coordinate is a problem of dimension
+one, whose law costs a hundredth. The first updates before a periodic cycle are dropped, too. With
+``mean`` all agents have their mean curvature, so that updates by W, or by the Laplacian, split into
+a small system for each eigenvector of the network. Both keep the agents' gradients at the
+posterior's mean.
 """
 
 from __future__ import annotations
@@ -24,8 +25,12 @@ from concord.problems.gaussian_fit import Fit
 from concord.problems.quadratic_problem import QuadraticProblem
 
 
-def along(fit: Fit, positions: Moments) -> tuple[np.ndarray, list[QuadraticProblem], Moments]:
-    """Return the eigenbasis (dim, dim) of the fit, and a problem and starts for each vector."""
+def split(fit: Fit, positions: Moments) -> tuple[np.ndarray, list[QuadraticProblem], Moments]:
+    """Split a Gaussian fit into problems of dimension one along the eigenvectors of its precision.
+
+    Returns the basis, (dim, dim), the problems, and the means and variances of starts, (dim,).
+    positions: mean and covariance of an agent's start.
+    """
     basis = np.linalg.eigh(fit.hessians.sum(axis=0))[1]
     center, mean = basis.T @ fit.mean, np.broadcast_to(positions[0], fit.mean.shape)
     slopes = (fit.hessians @ fit.mean - fit.shift) @ basis
@@ -42,7 +47,8 @@ def along(fit: Fit, positions: Moments) -> tuple[np.ndarray, list[QuadraticProbl
 class CoordinatewiseLaws:
     """Approximate laws of versions of a sampler on a Gaussian fit, one coordinate at a time.
 
-    mean: all agents have their mean curvature, so that laws follow from the network's spectrum.
+    positions: mean and covariance of an agent's start. mean: whether all agents get their mean
+    curvature, so that laws follow from the network's spectrum.
     """
 
     def __init__(
@@ -54,7 +60,7 @@ class CoordinatewiseLaws:
         mean: bool = False,
     ) -> None:
         """Compute a law of dimension one for each eigenvector of the fitted curvature."""
-        self._basis, problems, (starts, spreads) = along(fit, positions)
+        self._basis, problems, (starts, spreads) = split(fit, positions)
         self._paths: list[Path] = []
         for problem, start, spread in zip(problems, starts, spreads, strict=True):
             coordinate_start = np.array([start]), np.array([[spread]])
@@ -70,7 +76,7 @@ class CoordinatewiseLaws:
             self._paths.append(law.periodic_part())
 
     def with_answers(self, mix: np.ndarray | None) -> CoordinatewiseLaws:
-        """Return the same laws with the read-out ``mix``, (agents, agents)."""
+        """Return the laws after a read-out, a matrix (agents, agents)."""
         other = object.__new__(CoordinatewiseLaws)
         other._basis, other._paths = self._basis, [path.with_answers(mix) for path in self._paths]
         return other
@@ -86,7 +92,7 @@ class CoordinatewiseLaws:
         return self._merge(computed) if len(computed) == len(parts) else None
 
     def _merge(self, parts: Sequence[Marginals]) -> Marginals:
-        """Return the laws in the original basis, from the laws of all coordinates."""
+        """Merge the laws of all coordinates into laws in the original basis."""
         basis = self._basis
 
         def mean(name: str) -> np.ndarray:
@@ -99,8 +105,11 @@ class CoordinatewiseLaws:
         return Marginals(mean("mean"), cov("cov"), mean("average_mean"), cov("average_cov"))
 
 
-class _Modes(DeterministicPath):
-    """The laws of agents in the network's eigenvectors, whose modes stand on the second axis."""
+class _ModePath(DeterministicPath):
+    """The laws of agents by modes: states along the network's eigenvectors, on the second axis.
+
+    vectors: the eigenvectors, (agents, agents).
+    """
 
     vectors: np.ndarray
 
@@ -109,7 +118,7 @@ class _Modes(DeterministicPath):
         return np.eye(1, moments[0].shape[-1])
 
     def _marginals(self, moments: Moments) -> Marginals:
-        """Return the laws of agents and of their average from the moments of modes."""
+        """Return the laws of agents and of their average from the modes' moments."""
         lead = self.vectors if self._mix is None else self._mix @ self.vectors
         mean, spread = moments[0][..., 0], moments[1][..., 0, 0]
         whole = lead.mean(axis=0)
@@ -127,10 +136,11 @@ def _laws_by_eigenvectors(
     network: Network,
     positions: Moments,
 ) -> Path:
-    """Return the laws of versions of a sampler, one eigenvector of the network at a time.
+    """Return the laws of a sampler's settings, one eigenvector of the network at a time.
 
-    problem: of dimension one, with the same curvature for all agents. positions: moments at the
-    start.     ``NoLaw`` where the parts of an update have no eigenvectors in common.
+    problem: of dimension one, with the same curvature for all agents. positions: mean and
+    covariance of an agent's start. Raises ``NoLaw`` where the blocks of an update have no
+    eigenvectors in common.
     """
     agents = problem.agents
 
@@ -165,14 +175,14 @@ def _laws_by_eigenvectors(
         """Return a mean, (blocks * agents,), along the eigenvectors, (agents, blocks)."""
         return (mean.reshape(-1, agents) @ vectors).T
 
-    def modes(step: Affine) -> Affine:
+    def rotate(step: Affine) -> Affine:
         return Affine(blocks(step.matrix), project(step.offset), blocks(step.noise))
 
     steps = [
-        exact.stack_versions([modes(update.at(k)) for update in updates]) for k in range(cycle[1])
+        exact.stack_versions([rotate(update.at(k)) for update in updates]) for k in range(cycle[1])
     ]
     starts = [exact.initial_moments(agents, 1, positions, update.start) for update in updates]
     begun = exact.stack_versions([(project(mean), blocks(cov)) for mean, cov in starts])
-    path = _Modes(lambda k: steps[k % len(steps)], begun, agents, 1, None, cycle)
+    path = _ModePath(lambda k: steps[k % len(steps)], begun, agents, 1, None, cycle)
     path.vectors = vectors
     return path

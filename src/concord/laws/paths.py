@@ -1,10 +1,10 @@
 r"""Exact moments of versions of a sampler along the iterations.
 
-Versions differ in settings or data sets, and stand on the first axis. A step maps the moments of
-one iteration to those of the next: it is an ``Affine`` update, ``NoisyStep`` with mini-batches, or
-a ``Move`` on a network with losses, averaged over these. Where steps repeat after a cycle of p
-iterations, powers of the composition of p steps lead over many of them (``exact.Powers``), and so
-do those of the second moments of choices (``laws.switching``).
+A *version* is one setting of the sampler on one data set; versions are on the first axis. A step
+maps the moments of one iteration to those of the next: it is an ``Affine`` update, ``NoisyStep``
+with mini-batches, or a ``Move`` on a network with losses, averaged over these. Where steps repeat
+after a cycle of p iterations, powers of the composition of p steps lead over many of them
+(``exact.Powers``), and so do those of the second moments of choices (``laws.switching``).
 
 The time average over the iterations (h, k] is one more block of the state, the running sum
 :math:`z' = z + R s'` of readings R s of the state: :math:`A \to \begin{pmatrix} A & 0 \\ R A & I
@@ -112,10 +112,9 @@ class Path:
         return Law(np.array(recorded, dtype=int), *self.marginals_at(recorded).select(np.s_[:, 0]))
 
     def time_average(self, iterations: int) -> Marginals | None:
-        """Return the laws of the average of x over the second half of a run's iterations.
+        """Return the laws of the average of x over the second half of a run, one for each version.
 
-        One for each version of the sampler, on the first axis; None where the moments of a sum
-        are not computed. iterations: the run's length.
+        None where the moments of a sum are not computed. iterations: the run's length.
         """
         first = iterations // 2
         with np.errstate(all="ignore"):
@@ -273,7 +272,7 @@ class RandomPath(Path):
     ) -> Moments:
         """Return the state's moments at iteration ``end``, given those at ``first``.
 
-        The last ``KEPT`` moments are kept for who asks for iterations between them again.
+        The last ``KEPT`` moments are cached for calls at other iterations.
         """
         before = max((k for k in self._kept if first < k <= end), default=None)
         if before is not None:
