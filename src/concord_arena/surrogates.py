@@ -15,13 +15,16 @@ from typing import Any
 import numpy as np
 
 from concord.laws import exact
-from concord.laws.exact import Affine, Marginals, Moments
-from concord.laws.law import find_joint_cycle, laws_of_versions, update_of
-from concord.laws.paths import DeterministicPath, Path
+from concord.laws.exact import Marginals, Moments
+from concord.laws.law import laws_of_updates, laws_of_versions, update_of
+from concord.laws.modes import ModalPath, find_modes
+from concord.laws.paths import Path
 from concord.laws.read_off import NoLaw
 from concord.networks.network import Network
 from concord.problems.gaussian_fit import Fit
 from concord.problems.quadratic_problem import QuadraticProblem
+
+ROUNDING = 1e-7  # of what screens only
 
 
 def along(fit: Fit, positions: Moments) -> tuple[np.ndarray, list[QuadraticProblem], Moments]:
@@ -99,28 +102,6 @@ class CoordinatewiseLaws:
         return Marginals(mean("mean"), cov("cov"), mean("average_mean"), cov("average_cov"))
 
 
-class _Modes(DeterministicPath):
-    """The laws of agents in the network's eigenvectors, whose modes stand on the second axis."""
-
-    vectors: np.ndarray
-
-    def _position_matrix(self, moments: Moments) -> np.ndarray:
-        """Return the matrix, (1, blocks), that maps a mode's state to its position."""
-        return np.eye(1, moments[0].shape[-1])
-
-    def _marginals(self, moments: Moments) -> Marginals:
-        """Return the laws of agents and of their average from the moments of modes."""
-        lead = self.vectors if self._mix is None else self._mix @ self.vectors
-        mean, spread = moments[0][..., 0], moments[1][..., 0, 0]
-        whole = lead.mean(axis=0)
-        return Marginals(
-            (mean @ lead.T)[..., None],
-            (spread @ (lead**2).T)[..., None, None],
-            (mean @ whole)[..., None],
-            (spread @ whole**2)[..., None, None],
-        )
-
-
 def _laws_by_eigenvectors(
     samplers: Sequence[Any],
     problem: QuadraticProblem,
@@ -142,37 +123,8 @@ def _laws_by_eigenvectors(
     if not network.is_lossless:
         raise no_law("here not every vector arrives")
     updates = [update_of(sampler, problem, network) for sampler in samplers]
-    cycle = find_joint_cycle(updates)
-    if cycle is None or cycle[0]:
-        raise no_law("its updates do not repeat from the first one on")
-    first = updates[0].at(0).matrix[:agents, :agents]
-    if not np.allclose(first, first.T, atol=1e-12):
-        raise no_law("its update is not symmetric")
-    vectors = np.linalg.eigh(first)[1]
-
-    def blocks(matrix: np.ndarray) -> np.ndarray:
-        """Return a state matrix's blocks for each eigenvector, (agents, blocks, blocks)."""
-        count = len(matrix) // agents
-        parts = matrix.reshape(count, agents, count, agents).swapaxes(1, 2)
-        turned = vectors.T @ parts @ vectors
-        diagonals = np.diagonal(turned, axis1=2, axis2=3)
-        rest = turned - diagonals[..., None] * np.eye(agents)
-        if np.abs(rest).max() > 1e-7 * max(np.abs(diagonals).max(), 1e-300):
-            raise no_law("the parts of its update have no eigenvectors in common")
-        return np.moveaxis(diagonals, 2, 0)
-
-    def project(mean: np.ndarray) -> np.ndarray:
-        """Return a mean, (blocks * agents,), along the eigenvectors, (agents, blocks)."""
-        return (mean.reshape(-1, agents) @ vectors).T
-
-    def modes(step: Affine) -> Affine:
-        return Affine(blocks(step.matrix), project(step.offset), blocks(step.noise))
-
-    steps = [
-        exact.stack_versions([modes(update.at(k)) for update in updates]) for k in range(cycle[1])
-    ]
     starts = [exact.initial_moments(agents, 1, positions, update.start) for update in updates]
-    begun = exact.stack_versions([(project(mean), blocks(cov)) for mean, cov in starts])
-    path = _Modes(lambda k: steps[k % len(steps)], begun, agents, 1, None, cycle)
-    path.vectors = vectors
+    path = find_modes(laws_of_updates(updates, starts, network, 1), ROUNDING)
+    if not isinstance(path, ModalPath):
+        raise no_law("its updates change, or their parts have no eigenvectors in common")
     return path

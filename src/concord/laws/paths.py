@@ -99,12 +99,12 @@ class Path:
         with np.errstate(all="ignore"), progress(max(iterations, default=0), "exact law") as done:
             for due in iterations:
                 moments = self._advance(moments, k, due, done)
-                results.append(self._marginals(moments))
+                results.append(self._reduce(moments))
                 k = due
-        if not results:
-            return self.marginals_at([0]).select(slice(0, 0))
-        stacked = [np.stack(parts) for parts in zip(*results, strict=True)]
-        return Marginals(*(np.where(np.isfinite(part), part, np.nan) for part in stacked))
+            if not results:
+                return self.marginals_at([0]).select(slice(0, 0))
+            marginals = self._expand([np.stack(parts) for parts in zip(*results, strict=True)])
+        return Marginals(*(np.where(np.isfinite(part), part, np.nan) for part in marginals))
 
     def law(self, iterations: Sequence[int]) -> Law:
         """Return the law of the first version at the given iterations, sorted, each once."""
@@ -189,6 +189,14 @@ class Path:
 
     def _marginals(self, moments: Moments) -> Marginals:
         """Return the laws of the answers, given the state's moments."""
+        return self._expand(self._reduce(moments))
+
+    def _expand(self, parts: Sequence[np.ndarray]) -> Marginals:
+        """Return the laws of the answers, given what ``_reduce`` returns, along leading axes."""
+        return Marginals(*parts)
+
+    def _reduce(self, moments: Moments) -> Sequence[np.ndarray]:
+        """Return what is kept of the state's moments in each iteration: the laws of the answers."""
         if self._mix is None:
             return self._marginals_of(*moments)
         read = self._answer_matrix(moments)

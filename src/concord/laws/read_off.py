@@ -18,6 +18,7 @@ share, such as push-sum's weights, have other values: these are followed from st
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from functools import cached_property
 from itertools import product
@@ -45,6 +46,7 @@ from concord.laws.scripts import (
     ScriptedSampler,
     UnreadableStep,
 )
+from concord.laws.spans import Span
 from concord.laws.switching import Choices
 from concord.minibatches import batches_of
 from concord.networks.network import Network
@@ -208,25 +210,29 @@ class _Steps:
 
     def __init__(self, sampler: ScriptedSampler, plain: bool, largest: float) -> None:
         self._sampler, self._plain, self._largest = sampler, plain, largest
-        state, _ = sampler.init(Script(len(SIZES)))
-        few, _ = sampler.init(Script(2))
-        self._state = state
+        script = Script(len(SIZES))
+        state, network = sampler.init(script)
+        self._state, self._first = state, (script, state, network)
+        few = sampler.init(Script(2))[0] if len(state) > 1 else state
         self._of_chains = {
             name
             for name in state._fields
             if getattr(state, name).shape[:1] == (len(SIZES),)
-            and getattr(few, name).shape[:1] == (2,)
+            and (name == "x" or getattr(few, name).shape[:1] == (2,))
         }
         self._blocks, self.chooses = ["x"], False
         self._shared = [self._read_shared(state, learning=True)]  # of iterations 0, 1, ...
         self._questions_cycle: Cycle | None = ALWAYS
         self._shared_cycle: Cycle | None = None
         self._readings: list[_Reading] = []
-        due = LEARNING
+        # Maps of steps that never repeat, by how many numbers these take.
+        self._spans: defaultdict[tuple[int, ...], Span] = defaultdict(Span)
+        due = 1
         while len(self._shared) <= due:
             self._follow(learning=True)
             begin, period = self._questions_cycle or ALWAYS
-            due = max(due, begin + period)
+            may_learn = self._shared[-1] or not self._questions_cycle
+            due = max(due, begin + period, LEARNING if may_learn else 1)
             if due > MOST_FOLLOWED:
                 self._questions_cycle, due = None, LEARNING
         self._blocks = [name for name in state._fields if name in self._blocks]
@@ -251,8 +257,8 @@ class _Steps:
             """Return the initial state's blocks and the vectors that neighbors know."""
             return self._pack(*self._sampler.init(script))
 
-        probe = Script(len(SIZES))
-        results = begin(probe)
+        probe, *begun = self._first
+        results = self._pack(*begun)
         size, _, errors, *_ = probe.counts
         if probe.chances or errors:
             raise UnreadableStep("it starts by chance")
@@ -292,8 +298,30 @@ class _Steps:
             questions.extend(asked)
             return results
 
-        fit = _fit_affine_map(call, probe, results, self._largest)
+        spans = not (shared or probe.chances or self._questions_cycle)
+        fit = self._find_in_span(probe, results) if spans else None
+        if fit is not None:
+            questions.append(make_number_question(k))
+        else:
+            fit = _fit_affine_map(call, probe, results, self._largest)
+            if spans:
+                known = np.concatenate([*fit.parts.values(), fit.offset[..., None]], axis=2)
+                self._spans[*probe.counts].add(results, known.ravel())
         return _Reading(shared, questions, results, probe.chances, self._maps_of(fit))
+
+    def _find_in_span(self, probe: Script, results: np.ndarray) -> _Fit | None:
+        """Return the map of a step that moves random chains as a combination of those read before.
+
+        None where it does not. Maps whose combination moves these chains alike, but for rounding,
+        are alike in all entries: each has a random number of its own.
+        """
+        known = self._spans[*probe.counts].find(results)
+        if known is None:
+            return None
+        *parts, offset = np.split(
+            known.reshape(1, results.shape[1], -1), np.cumsum(probe.counts), axis=2
+        )
+        return _Fit(np.ones(1), dict(zip(SOURCES, parts, strict=True)), offset[..., 0])
 
     def _maps_of(self, fit: _Fit) -> StepMaps:
         """Return the maps of the states and of the sent vectors that were fitted to a step."""

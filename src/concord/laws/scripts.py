@@ -5,6 +5,7 @@ That is random numbers, errors of mini-batch gradients, and received vectors.
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any, Self, cast
 
@@ -25,6 +26,7 @@ from concord.sampler import check_state
 SOURCES = ("state", "normals", "errors", "differences", "memory")
 # Sizes of the random chains' numbers: thresholds lie between some of them. The first is zero.
 SIZES = np.concatenate([[0.0], np.logspace(-6, 6, 9), np.ones(9)])
+SEED = np.random.SeedSequence(0)  # of random chains; to make one takes longer than to draw
 UNEQUAL = "how much it draws depends on where it is"
 LOST = "vectors may get lost on this network, and "
 Shape = int | tuple[int, ...] | None
@@ -53,13 +55,17 @@ class Script:
         self._taken: dict[str, list[np.ndarray]] = {source: [] for source in SOURCES}
         self.outcomes: list[np.ndarray] = []
         self.chances: list[np.ndarray] = []
-        self._rng = np.random.default_rng(0)
-        self._sizes = np.resize(SIZES, chains)[:, None]
+
+    @cached_property
+    def _rng(self) -> np.random.Generator:
+        """The generator of what is not prescribed."""
+        return np.random.default_rng(SEED)
 
     def take(self, source: str, count: int) -> np.ndarray:
         """Return the next ``count`` numbers of a source, (chains, count)."""
         if self._numbers is None:
-            numbers = self._sizes * self._rng.standard_normal((self.chains, count))
+            sizes = np.resize(SIZES, self.chains)[:, None]
+            numbers = sizes * self._rng.standard_normal((self.chains, count))
         else:
             begin = self.counts[SOURCES.index(source)]
             numbers = self._numbers[source][:, begin : begin + count]
@@ -91,8 +97,8 @@ class Script:
             raise UnreadableStep("it draws numbers that are not of each chain")
         axis = shape.index(self.chains)
         rest = shape[:axis] + shape[axis + 1 :]
-        numbers = self.take("normals", int(np.prod(rest))).reshape(self.chains, *rest)
-        return np.moveaxis(numbers, 0, axis)
+        numbers = self.take("normals", math.prod(rest)).reshape(self.chains, *rest)
+        return np.moveaxis(numbers, 0, axis) if axis else numbers
 
     def normal(self, loc: float = 0.0, scale: float = 1.0, size: Shape = None) -> np.ndarray:
         """Return the next normal numbers of a given mean and standard deviation."""
@@ -135,6 +141,7 @@ class ScriptedSampler:
         self.batches = batches_of(sampler)
         self.network, self.loses = ScriptedNetwork(network), not network.delivers_all
         self.unused = dict.fromkeys(getattr(sampler, "draws_ahead", ()), np.empty(0))
+        self._channel_count = 0  # that the sampler opens when it starts
 
     def init(self, script: Script) -> tuple[Any, ScriptedNetwork]:
         """Initialize the sampler at a script's positions; return its state and network."""
@@ -143,6 +150,7 @@ class ScriptedSampler:
         network = self.network.start(x, cast("np.random.Generator", script))
         state = self._sampler.init(x, self._scripted_problem(script, None), network, script)
         check_state(state, self._sampler, x.shape)
+        self._channel_count = network.channel_count
         return state, network
 
     def step(self, state: Any, k: int, script: Script) -> tuple[Any, ScriptedNetwork]:
@@ -158,11 +166,6 @@ class ScriptedSampler:
         check_state(after, self._sampler, x.shape, before)
         network.check_sent()
         return after, network
-
-    @cached_property
-    def _channel_count(self) -> int:
-        """The number of channels that the sampler has open."""
-        return self.init(Script(2))[1].channel_count
 
     def _scripted_problem(self, script: Script, x: np.ndarray | None) -> CountedProblem:
         """Return the problem that a call sees, whose mini-batch gradients have scripted errors.
