@@ -11,7 +11,7 @@ The time average over the iterations (h, k] is one more block of the state, the 
 \end{pmatrix}`, so that its law is exact, too.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import lru_cache, reduce
@@ -28,7 +28,8 @@ from concord.progress import progress
 
 # The limit, where it has to be gone to: enough for whatever mixes within 10^7 iterations.
 FOREVER = 2**26
-KEPT = 16  # moments of random steps, which no power leads to
+KEPT = 16  # moments of random steps, which no power leads to, and of iterations asked together
+RECENT = 2  # series of iterations whose moments are kept
 LONGEST_SUM = 1 << 17  # iterations of random steps over which positions are summed up
 
 # E[xi_i xi_i^T], (..., agents, dim, dim), as a function of the agents' means and covariances.
@@ -65,6 +66,7 @@ class Path:
         self._cycle_starts: list[Moments] = []  # where the first cycle begins
         self._powers = powers
         self._kept: dict[int, Moments] = {}  # by iteration
+        self._recent: dict[tuple[int, ...], list[Moments]] = {}  # by the iterations asked for
         self._sums: dict[int, Moments | None] = {}  # of positions, by the run's length
         self._summing: list[DeterministicPath] = []  # the path of the state with a running sum
 
@@ -87,7 +89,7 @@ class Path:
         other = copy(self)
         other._step_at, other._cycle = lambda k: self._step(begin + k), (0, period)
         other._step_cache, other._cycle_starts = {}, []
-        other._kept, other._sums, other._summing = {}, {}, []
+        other._kept, other._recent, other._sums, other._summing = {}, {}, {}, []
         return other
 
     def marginals_at(self, iterations: Sequence[int]) -> Marginals:
@@ -95,16 +97,35 @@ class Path:
 
         Moments that leave the finite range are ``nan`` from there on, without a warning.
         """
-        results, k, moments = [], 0, self._start
-        with np.errstate(all="ignore"), progress(max(iterations, default=0), "exact law") as done:
-            for due in iterations:
-                moments = self._advance(moments, k, due, done)
-                results.append(self._reduce(moments))
-                k = due
-            if not results:
-                return self.marginals_at([0]).select(slice(0, 0))
+        if not len(iterations):
+            return self.marginals_at([0]).select(slice(0, 0))
+        with np.errstate(all="ignore"):
+            results = [self._reduce(moments) for moments in self._moments_at(iterations)]
             marginals = self._expand([np.stack(parts) for parts in zip(*results, strict=True)])
         return Marginals(*(np.where(np.isfinite(part), part, np.nan) for part in marginals))
+
+    def _moments_at(self, iterations: Sequence[int]) -> Iterable[Moments]:
+        """Return the state's moments at increasing iterations.
+
+        Those at few iterations are kept for other answers.
+        """
+        if (key := tuple(iterations)) in self._recent:
+            return self._recent[key]
+        if len(key) > KEPT:
+            return self._follow(iterations)
+        if len(self._recent) == RECENT:
+            del self._recent[next(iter(self._recent))]
+        self._recent[key] = [*self._follow(iterations)]
+        return self._recent[key]
+
+    def _follow(self, iterations: Sequence[int]) -> Iterator[Moments]:
+        """Yield the state's moments at increasing iterations."""
+        k, moments = 0, self._start
+        with progress(max(iterations), "exact law") as done:
+            for due in iterations:
+                moments = self._advance(moments, k, due, done)
+                yield moments
+                k = due
 
     def law(self, iterations: Sequence[int]) -> Law:
         """Return the law of the first version at the given iterations, sorted, each once."""
