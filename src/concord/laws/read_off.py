@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from copy import copy
 from functools import cached_property
 from itertools import product
 from typing import Any, NamedTuple, TypeVar
@@ -109,6 +110,18 @@ class StepReader:
         self._steps: _Steps | None = None
         self._plain = False
         self.chooses = self._ask(lambda steps: steps.chooses)
+
+    def on(self, problem: Quadratic) -> StepReader:
+        """Return a reader of the same sampler on another problem of as many numbers.
+
+        Its steps are read anew, but taken to repeat, and to make choices, as they do here.
+        """
+        other = copy(self)
+        vars(other).pop("start", None)
+        other._sampler = self._sampler.on(problem)
+        other._largest = float(np.abs(problem.shift).max(initial=0.0))
+        other._steps = self._ask(lambda steps: steps.on(other._sampler, other._largest))
+        return other
 
     @cached_property
     def start(self) -> Start:
@@ -210,9 +223,8 @@ class _Steps:
 
     def __init__(self, sampler: ScriptedSampler, plain: bool, largest: float) -> None:
         self._sampler, self._plain, self._largest = sampler, plain, largest
-        script = Script(len(SIZES))
-        state, network = sampler.init(script)
-        self._state, self._first = state, (script, state, network)
+        self._begin()
+        state = self._state = self._first[1]
         few = sampler.init(Script(2))[0] if len(state) > 1 else state
         self._of_chains = {
             name
@@ -241,6 +253,25 @@ class _Steps:
                 raise UnreadableStep(f"{name} of its state is no vector of each agent")
             for shared in self._shared:
                 shared.pop(name, None)
+
+    def _begin(self) -> None:
+        """Start the sampler at random chains."""
+        script = Script(len(SIZES))
+        self._first = script, *self._sampler.init(script)
+
+    def on(self, sampler: ScriptedSampler, largest: float) -> _Steps | None:
+        """Return the steps of the same sampler on another problem, without following them again.
+
+        None where chains share fields of the state, whose values may depend on the problem.
+        """
+        self.find_cycle()
+        if any(self._shared):
+            return None
+        other = copy(self)
+        other._sampler, other._largest = sampler, largest
+        other._readings, other._spans = [], defaultdict(Span)
+        other._begin()
+        return other
 
     def find_cycle(self) -> Cycle | None:
         """Return from which iteration on steps repeat, and after how many; None: not known."""

@@ -6,6 +6,7 @@ That is random numbers, errors of mini-batch gradients, and received vectors.
 from __future__ import annotations
 
 import math
+from copy import copy
 from functools import cached_property
 from typing import Any, Self, cast
 
@@ -142,6 +143,12 @@ class ScriptedSampler:
         self.network, self.loses = ScriptedNetwork(network), not network.delivers_all
         self.unused = dict.fromkeys(getattr(sampler, "draws_ahead", ()), np.empty(0))
         self._channel_count = 0  # that the sampler opens when it starts
+
+    def on(self, problem: Quadratic) -> Self:
+        """Return the same sampler on another problem of as many numbers."""
+        other = copy(self)
+        other._problem = problem
+        return other
 
     def init(self, script: Script) -> tuple[Any, ScriptedNetwork]:
         """Initialize the sampler at a script's positions; return its state and network."""
