@@ -313,7 +313,8 @@ class _Steps:
             if new.equals(reading):
                 new = new._replace(maps=reading.maps)
                 break
-        self._readings = [new, *self._readings[: READINGS - 1]]
+        most = READINGS if self._questions_cycle else 1  # where steps never repeat, but by chance
+        self._readings = [new, *self._readings[: most - 1]]
         return new.maps
 
     def _read_new(self, k: int, shared: Shared) -> _Reading:
@@ -349,10 +350,10 @@ class _Steps:
         known = self._spans[*probe.counts].find(results)
         if known is None:
             return None
-        *parts, offset = np.split(
-            known.reshape(1, results.shape[1], -1), np.cumsum(probe.counts), axis=2
-        )
-        return _Fit(np.ones(1), dict(zip(SOURCES, parts, strict=True)), offset[..., 0])
+        maps, ends = known.reshape(1, results.shape[1], -1), np.cumsum(probe.counts)
+        begins = np.array([0, *ends[:-1]])
+        parts = {source: maps[..., a:b] for source, a, b in zip(SOURCES, begins, ends, strict=True)}
+        return _Fit(np.ones(1), parts, maps[..., -1])
 
     def _maps_of(self, fit: _Fit) -> StepMaps:
         """Return the maps of the states and of the sent vectors that were fitted to a step."""

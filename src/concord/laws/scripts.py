@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from copy import copy
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Self, cast
 
 import numpy as np
@@ -27,7 +27,6 @@ from concord.sampler import check_state
 SOURCES = ("state", "normals", "errors", "differences", "memory")
 # Sizes of the random chains' numbers: thresholds lie between some of them. The first is zero.
 SIZES = np.concatenate([[0.0], np.logspace(-6, 6, 9), np.ones(9)])
-SEED = np.random.SeedSequence(0)  # of random chains; to make one takes longer than to draw
 UNEQUAL = "how much it draws depends on where it is"
 LOST = "vectors may get lost on this network, and "
 Shape = int | tuple[int, ...] | None
@@ -35,6 +34,13 @@ Shape = int | tuple[int, ...] | None
 
 class UnreadableStep(Exception):
     """An error that says why a sampler's step cannot be read as matrices."""
+
+
+@lru_cache(maxsize=32)  # steps take as many in each iteration
+def _draw(chains: int, place: int, count: int) -> np.ndarray:
+    """Return what random chains take when they take numbers for the place-th time."""
+    numbers = np.random.default_rng(place).standard_normal((chains, count))
+    return np.resize(SIZES, chains)[:, None] * numbers
 
 
 class Script:
@@ -59,14 +65,14 @@ class Script:
 
     @cached_property
     def _rng(self) -> np.random.Generator:
-        """The generator of what is not prescribed."""
-        return np.random.default_rng(SEED)
+        """The generator of outcomes that are not prescribed."""
+        return np.random.default_rng(0)
 
     def take(self, source: str, count: int) -> np.ndarray:
         """Return the next ``count`` numbers of a source, (chains, count)."""
         if self._numbers is None:
-            sizes = np.resize(SIZES, self.chains)[:, None]
-            numbers = sizes * self._rng.standard_normal((self.chains, count))
+            place = sum(map(len, self._taken.values()))
+            numbers = _draw(self.chains, place, count).copy()
         else:
             begin = self.counts[SOURCES.index(source)]
             numbers = self._numbers[source][:, begin : begin + count]
