@@ -11,10 +11,10 @@ The time average over the iterations (h, k] is one more block of the state, the 
 \end{pmatrix}`, so that its law is exact, too.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import lru_cache, reduce
+from functools import reduce
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -28,8 +28,7 @@ from concord.progress import progress
 
 # The limit, where it has to be gone to: enough for whatever mixes within 10^7 iterations.
 FOREVER = 2**26
-KEPT = 16  # moments of random steps, which no power leads to, and of iterations asked together
-RECENT = 2  # series of iterations whose moments are kept
+KEPT, LARGEST_KEPT = 16, 1 << 20  # moments, for other answers and iterations; numbers of each
 LONGEST_SUM = 1 << 17  # iterations of random steps over which positions are summed up
 
 # E[xi_i xi_i^T], (..., agents, dim, dim), as a function of the agents' means and covariances.
@@ -66,7 +65,6 @@ class Path:
         self._cycle_starts: list[Moments] = []  # where the first cycle begins
         self._powers = powers
         self._kept: dict[int, Moments] = {}  # by iteration
-        self._recent: dict[tuple[int, ...], list[Moments]] = {}  # by the iterations asked for
         self._sums: dict[int, Moments | None] = {}  # of positions, by the run's length
         self._summing: list[DeterministicPath] = []  # the path of the state with a running sum
 
@@ -89,7 +87,7 @@ class Path:
         other = copy(self)
         other._step_at, other._cycle = lambda k: self._step(begin + k), (0, period)
         other._step_cache, other._cycle_starts = {}, []
-        other._kept, other._recent, other._sums, other._summing = {}, {}, {}, []
+        other._kept, other._sums, other._summing = {}, {}, []
         return other
 
     def marginals_at(self, iterations: Sequence[int]) -> Marginals:
@@ -97,35 +95,16 @@ class Path:
 
         Moments that leave the finite range are ``nan`` from there on, without a warning.
         """
-        if not len(iterations):
-            return self.marginals_at([0]).select(slice(0, 0))
-        with np.errstate(all="ignore"):
-            results = [self._reduce(moments) for moments in self._moments_at(iterations)]
-            marginals = self._expand([np.stack(parts) for parts in zip(*results, strict=True)])
-        return Marginals(*(np.where(np.isfinite(part), part, np.nan) for part in marginals))
-
-    def _moments_at(self, iterations: Sequence[int]) -> Iterable[Moments]:
-        """Return the state's moments at increasing iterations.
-
-        Those at few iterations are kept for other answers.
-        """
-        if (key := tuple(iterations)) in self._recent:
-            return self._recent[key]
-        if len(key) > KEPT:
-            return self._follow(iterations)
-        if len(self._recent) == RECENT:
-            del self._recent[next(iter(self._recent))]
-        self._recent[key] = [*self._follow(iterations)]
-        return self._recent[key]
-
-    def _follow(self, iterations: Sequence[int]) -> Iterator[Moments]:
-        """Yield the state's moments at increasing iterations."""
-        k, moments = 0, self._start
-        with progress(max(iterations), "exact law") as done:
+        results, k, moments = [], 0, self._start
+        with np.errstate(all="ignore"), progress(max(iterations, default=0), "exact law") as done:
             for due in iterations:
                 moments = self._advance(moments, k, due, done)
-                yield moments
+                results.append(self._reduce(moments))
                 k = due
+            if not results:
+                return self.marginals_at([0]).select(slice(0, 0))
+            marginals = self._expand([np.stack(parts) for parts in zip(*results, strict=True)])
+        return Marginals(*(np.where(np.isfinite(part), part, np.nan) for part in marginals))
 
     def law(self, iterations: Sequence[int]) -> Law:
         """Return the law of the first version at the given iterations, sorted, each once."""
@@ -178,10 +157,29 @@ class Path:
         end: int,
         done: Callable[[int], object] = lambda n: None,
     ) -> Moments:
-        """Return the state's moments at iteration ``end``, given those at ``first``.
+        """Return the state's moments at iteration ``end``; those at ``first`` are the start's.
 
+        The last ``KEPT`` small ones are kept for who asks for them, or beyond them, again.
         done: called with each number of iterations computed, for a progress bar.
         """
+        before = max((k for k in self._kept if first < k <= end), default=None)
+        if before is not None:
+            moments, first = self._kept[before], before
+        moments = self._compute_moments(moments, first, end, done)
+        if moments[1].size <= LARGEST_KEPT:
+            self._kept[end] = moments
+        if len(self._kept) > KEPT:
+            del self._kept[next(iter(self._kept))]
+        return moments
+
+    def _compute_moments(
+        self,
+        moments: Moments,
+        first: int,
+        end: int,
+        done: Callable[[int], object] = lambda n: None,
+    ) -> Moments:
+        """Return the state's moments at iteration ``end``, given any at ``first``."""
         begin, period = self._cycle or (end, 1)
         from_start = self._cycle is not None and moments is self._start
         if from_start and self._cycle_starts and first < begin <= end:
@@ -281,7 +279,7 @@ class DeterministicPath(Path):
         if not self._summing:
             step = lambda k: self._step(k).add_running_sum(read)  # noqa: E731
             self._summing.append(DeterministicPath(step, *args))
-        mean, cov = self._summing[0]._advance(wide, first, end)
+        mean, cov = self._summing[0]._compute_moments(wide, first, end)
         size = moments[0].shape[-1]
         return mean[..., size:], cov[..., size:, size:]
 
@@ -292,25 +290,6 @@ class RandomPath(Path):
     Steps have the mean matrix ``lead``: those of a network with losses, and those that samplers
     choose at random.
     """
-
-    def _advance(
-        self,
-        moments: Moments,
-        first: int,
-        end: int,
-        done: Callable[[int], object] = lambda n: None,
-    ) -> Moments:
-        """Return the state's moments at iteration ``end``, given those at ``first``.
-
-        The last ``KEPT`` moments are kept for who asks for iterations between them again.
-        """
-        before = max((k for k in self._kept if first < k <= end), default=None)
-        if before is not None:
-            moments, first = self._kept[before], before
-        self._kept[end] = moments = super()._advance(moments, first, end, done)
-        if len(self._kept) > KEPT:
-            del self._kept[next(iter(self._kept))]
-        return moments
 
     def _sum_moments(self, moments: Moments, first: int, end: int) -> Moments | None:
         """Return the moments of the sum of the positions over iterations (first, end].
@@ -385,15 +364,5 @@ def build_path(update: Update, start: Moments, agents: int, dim: int) -> Path:
 
 
 def stack_updates(updates: Sequence[Update]) -> Callable[[int], Affine]:
-    """Return a function of the iteration that stacks the updates of versions into one.
-
-    It returns the same object for iterations with the same updates, of the last few.
-    """
-
-    @lru_cache(maxsize=8)
-    def stack(*parts: Affine) -> Affine:
-        """Return the updates of versions as one."""
-        whole: Affine = exact.stack_versions(parts)
-        return whole
-
-    return lambda k: stack(*(update.at(k) for update in updates))
+    """Return a function of the iteration that stacks the updates of versions into one."""
+    return lambda k: exact.stack_versions([update.at(k) for update in updates])

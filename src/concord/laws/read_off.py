@@ -118,7 +118,8 @@ class StepReader:
         """
         other = copy(self)
         vars(other).pop("start", None)
-        other._sampler = self._sampler.on(problem)
+        other._sampler = copy(self._sampler)
+        other._sampler.problem = problem
         other._largest = float(np.abs(problem.shift).max(initial=0.0))
         other._steps = self._ask(lambda steps: steps.on(other._sampler, other._largest))
         return other

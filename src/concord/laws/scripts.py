@@ -6,7 +6,6 @@ That is random numbers, errors of mini-batch gradients, and received vectors.
 from __future__ import annotations
 
 import math
-from copy import copy
 from functools import cached_property, lru_cache
 from typing import Any, Self, cast
 
@@ -138,27 +137,21 @@ class Script:
 class ScriptedSampler:
     """A sampler on a problem and a network, whose calls take their numbers from scripts.
 
-    batches: the options of its mini-batches; None: it takes full gradients.
+    problem: the problem. batches: the options of its mini-batches; None: it takes full gradients.
     network: the network on which it is called. loses: whether vectors may get lost on it.
     unused: empty values of fields with random numbers of steps to come.
     """
 
     def __init__(self, sampler: Any, problem: Quadratic, network: Network) -> None:
-        self._sampler, self._problem = sampler, problem
+        self._sampler, self.problem = sampler, problem
         self.batches = batches_of(sampler)
         self.network, self.loses = ScriptedNetwork(network), not network.delivers_all
         self.unused = dict.fromkeys(getattr(sampler, "draws_ahead", ()), np.empty(0))
         self._channel_count = 0  # that the sampler opens when it starts
 
-    def on(self, problem: Quadratic) -> Self:
-        """Return the same sampler on another problem of as many numbers."""
-        other = copy(self)
-        other._problem = problem
-        return other
-
     def init(self, script: Script) -> tuple[Any, ScriptedNetwork]:
         """Initialize the sampler at a script's positions; return its state and network."""
-        agents, dim = self._problem.agents, self._problem.dim
+        agents, dim = self.problem.agents, self.problem.dim
         x = script.take("state", agents * dim).reshape(-1, agents, dim)
         network = self.network.start(x, cast("np.random.Generator", script))
         state = self._sampler.init(x, self._scripted_problem(script, None), network, script)
@@ -185,7 +178,7 @@ class ScriptedSampler:
 
         x: the positions at which mini-batches must be taken.
         """
-        problem = self._problem
+        problem = self.problem
         if self.batches is not None:
             problem = ScriptedProblem(problem, self.batches, script, x)
         return CountedProblem(problem, script.chains)
