@@ -67,7 +67,8 @@ class ModalPath(DeterministicPath):
 def find_modes(path: Path, rounding: float = ROUNDING) -> Path:
     """Return a path's laws in modes, or the path itself where it does not fall apart into any.
 
-    rounding: by how much blocks may differ from diagonal ones, relative to their entries.
+    rounding: by how much blocks may differ from diagonal ones, relative to a version's entries; a
+    hundredth of that by how much the update of positions may differ from a symmetric one.
     """
     begin, period = path._cycle or (1, 1)
     if type(path) is not DeterministicPath or begin:
@@ -77,7 +78,7 @@ def find_modes(path: Path, rounding: float = ROUNDING) -> Path:
     whole = [path._step(k) for k in range(period)]
     first = whole[0].matrix[:, :size, :size]
     apart = np.abs(first - first.swapaxes(-1, -2)).max()
-    if not (np.isfinite(first).all() and apart <= rounding * np.abs(first).max()):
+    if not (np.isfinite(first).all() and apart <= 1e-2 * rounding * np.abs(first).max()):
         return path
 
     def project(mean: np.ndarray) -> np.ndarray:
@@ -90,7 +91,10 @@ def find_modes(path: Path, rounding: float = ROUNDING) -> Path:
         turned = vectors.swapaxes(-1, -2)[:, None, None] @ parts @ vectors[:, None, None]
         diagonals = np.diagonal(turned, axis1=-2, axis2=-1).copy()
         np.einsum("...aa->...a", turned)[...] = 0.0
-        if not np.abs(turned).max() <= rounding * np.abs(diagonals).max():
+        rest, scale = (
+            np.abs(part).reshape(len(part), -1).max(axis=1) for part in (turned, diagonals)
+        )
+        if not (rest <= rounding * scale).all():
             raise ValueError("blocks have other eigenvectors")
         return np.moveaxis(diagonals, -1, 1)
 
