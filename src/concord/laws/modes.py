@@ -50,7 +50,6 @@ class ModalPath(DeterministicPath):
         if self._mix is not None:
             lead = np.einsum("ij,vjda->vida", self._mix, lead)
         lead = np.concatenate([lead, lead.mean(axis=1, keepdims=True)], axis=1)
-        pairs = lead[..., :, None, :] * lead[..., None, :, :]
 
         def combine(part: np.ndarray, of: np.ndarray) -> np.ndarray:
             """Return numbers of modes, (..., versions, modes), times those of each answer."""
@@ -58,7 +57,10 @@ class ModalPath(DeterministicPath):
             product = moved @ of.reshape(len(of), -1, agents * dim).swapaxes(-1, -2)
             return product.swapaxes(0, 1).reshape(*part.shape[:-1], *of.shape[1:-1])
 
-        mean, cov = combine(parts[0], lead), combine(parts[1], pairs)
+        mean = combine(parts[0], lead)
+        # Row by row, since all products of two entries of all vectors are many.
+        rows = [combine(parts[1], lead[..., [row], :] * lead) for row in range(dim)]
+        cov = np.stack(rows, axis=-2)
         return Marginals(
             mean[..., :-1, :], cov[..., :-1, :, :], mean[..., -1, :], cov[..., -1, :, :]
         )
