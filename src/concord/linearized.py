@@ -20,9 +20,9 @@ import numpy as np
 
 from concord.laws import exact
 from concord.laws.exact import Moments, Update
-from concord.laws.law import LawInputs, add_gradient_errors, laws_of_updates, update_of
+from concord.laws.law import LawInputs, add_gradient_errors, laws_of_updates
 from concord.laws.paths import Path
-from concord.laws.read_off import NoLaw
+from concord.laws.read_off import NoLaw, StepReader
 from concord.minibatches import batches_of
 from concord.networks.network import Network
 from concord.problem import Problem
@@ -67,6 +67,7 @@ class LinearizedPath(Path):
         starts = exact.stack_versions([start] * len(samplers))
         no_step: Any = None  # it goes by parts
         super().__init__(no_step, starts, agents, dim, mix)
+        self._readers: list[StepReader] = []  # of the last linearization
         # Where gradients are linearized, the updates and paths from there, and the moments there.
         self._begins: list[int] = []
         self._parts: list[tuple[list[Update], Path, Moments]] = []
@@ -147,13 +148,15 @@ class LinearizedPath(Path):
         fine &= np.isfinite(gram).all(axis=(1, 2, 3)) & np.isfinite(shift).all(axis=(1, 2))
         moments[0][~fine] = np.inf
         gram[~fine], shift[~fine] = self._fit.hessians, 0.0
-        problems = map(QuadraticProblem, gram, np.nan_to_num(shift))
-        return [self._update(*pair) for pair in zip(self._samplers, problems, strict=True)]
-
-    def _update(self, sampler: Algorithm, problem: QuadraticProblem) -> Update:
-        """Return a sampler's affine update on a problem, with the errors of mini-batches if any."""
-        update = update_of(sampler, problem, self._network)
-        return update if self._errors is None else add_gradient_errors(update, self._errors)
+        problems = [*map(QuadraticProblem, gram, np.nan_to_num(shift))]
+        self._readers = [
+            reader.on(problem) for reader, problem in zip(self._readers, problems, strict=False)
+        ] or [
+            StepReader(sampler, problem, self._network)
+            for sampler, problem in zip(self._samplers, problems, strict=True)
+        ]
+        updates, errors = [reader.update() for reader in self._readers], self._errors
+        return updates if errors is None else [add_gradient_errors(u, errors) for u in updates]
 
 
 def refuse_local_steps(samplers: Sequence[Algorithm]) -> None:

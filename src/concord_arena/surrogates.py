@@ -16,13 +16,16 @@ from typing import Any
 import numpy as np
 
 from concord.laws import exact
-from concord.laws.exact import Affine, Marginals, Moments
-from concord.laws.law import find_joint_cycle, laws_of_versions, update_of
-from concord.laws.paths import DeterministicPath, Path
+from concord.laws.exact import Marginals, Moments
+from concord.laws.law import laws_of_updates, laws_of_versions, update_of
+from concord.laws.modes import ModalPath, find_modes
+from concord.laws.paths import Path
 from concord.laws.read_off import NoLaw
 from concord.networks.network import Network
 from concord.problems.gaussian_fit import Fit
 from concord.problems.quadratic_problem import QuadraticProblem
+
+ROUNDING = 1e-7  # of what screens only
 
 
 def split(fit: Fit, positions: Moments) -> tuple[np.ndarray, list[QuadraticProblem], Moments]:
@@ -105,31 +108,6 @@ class CoordinatewiseLaws:
         return Marginals(mean("mean"), cov("cov"), mean("average_mean"), cov("average_cov"))
 
 
-class _ModePath(DeterministicPath):
-    """The laws of agents by modes: states along the network's eigenvectors, on the second axis.
-
-    vectors: the eigenvectors, (agents, agents).
-    """
-
-    vectors: np.ndarray
-
-    def _position_matrix(self, moments: Moments) -> np.ndarray:
-        """Return the matrix, (1, blocks), that maps a mode's state to its position."""
-        return np.eye(1, moments[0].shape[-1])
-
-    def _marginals(self, moments: Moments) -> Marginals:
-        """Return the laws of agents and of their average from the modes' moments."""
-        lead = self.vectors if self._mix is None else self._mix @ self.vectors
-        mean, spread = moments[0][..., 0], moments[1][..., 0, 0]
-        whole = lead.mean(axis=0)
-        return Marginals(
-            (mean @ lead.T)[..., None],
-            (spread @ (lead**2).T)[..., None, None],
-            (mean @ whole)[..., None],
-            (spread @ whole**2)[..., None, None],
-        )
-
-
 def _laws_by_eigenvectors(
     samplers: Sequence[Any],
     problem: QuadraticProblem,
@@ -152,37 +130,8 @@ def _laws_by_eigenvectors(
     if not network.is_lossless:
         raise no_law("here not every vector arrives")
     updates = [update_of(sampler, problem, network) for sampler in samplers]
-    cycle = find_joint_cycle(updates)
-    if cycle is None or cycle[0]:
-        raise no_law("its updates do not repeat from the first one on")
-    first = updates[0].at(0).matrix[:agents, :agents]
-    if not np.allclose(first, first.T, atol=1e-12):
-        raise no_law("its update is not symmetric")
-    vectors = np.linalg.eigh(first)[1]
-
-    def blocks(matrix: np.ndarray) -> np.ndarray:
-        """Return a state matrix's blocks for each eigenvector, (agents, blocks, blocks)."""
-        count = len(matrix) // agents
-        parts = matrix.reshape(count, agents, count, agents).swapaxes(1, 2)
-        turned = vectors.T @ parts @ vectors
-        diagonals = np.diagonal(turned, axis1=2, axis2=3)
-        rest = turned - diagonals[..., None] * np.eye(agents)
-        if np.abs(rest).max() > 1e-7 * max(np.abs(diagonals).max(), 1e-300):
-            raise no_law("the parts of its update have no eigenvectors in common")
-        return np.moveaxis(diagonals, 2, 0)
-
-    def project(mean: np.ndarray) -> np.ndarray:
-        """Return a mean, (blocks * agents,), along the eigenvectors, (agents, blocks)."""
-        return (mean.reshape(-1, agents) @ vectors).T
-
-    def rotate(step: Affine) -> Affine:
-        return Affine(blocks(step.matrix), project(step.offset), blocks(step.noise))
-
-    steps = [
-        exact.stack_versions([rotate(update.at(k)) for update in updates]) for k in range(cycle[1])
-    ]
     starts = [exact.initial_moments(agents, 1, positions, update.start) for update in updates]
-    begun = exact.stack_versions([(project(mean), blocks(cov)) for mean, cov in starts])
-    path = _ModePath(lambda k: steps[k % len(steps)], begun, agents, 1, None, cycle)
-    path.vectors = vectors
+    path = find_modes(laws_of_updates(updates, starts, network, 1), ROUNDING)
+    if not isinstance(path, ModalPath):
+        raise no_law("its updates change, or their parts have no eigenvectors in common")
     return path

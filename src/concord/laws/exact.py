@@ -235,7 +235,7 @@ def stack_versions(parts: Sequence[Any]) -> Any:
     """
     if isinstance(parts[0], tuple):
         return tuple(map(np.stack, zip(*parts, strict=True)))
-    arrays = {n: np.stack([getattr(part, n) for part in parts]) for n in parts[0].STACKED}
+    arrays = {n: np.array([getattr(part, n) for part in parts]) for n in parts[0].STACKED}
     return replace(parts[0], **{"gradient_gain": None, **arrays})
 
 

@@ -18,6 +18,7 @@ from concord.laws import exact, paths
 from concord.laws.arrivals import Losses, build_moves, second_moment_radius
 from concord.laws.exact import Moments
 from concord.laws.iterations import ALWAYS, Cycle, find_cycle, join_cycles
+from concord.laws.modes import find_modes
 from concord.laws.read_off import NoLaw, StepReader
 from concord.minibatches import Batches, batches_of
 from concord.networks.moments import mask_moments
@@ -102,7 +103,8 @@ def law_of_run(run: Any, most: float = SIZE_LIMIT) -> exact.Law:
             "steps that are not known to repeat, lose vectors or take mini-batches have a law of "
             f"up to {MOST_STEPS} iterations; sample it"
         )
-    return laws_of_updates([update], [start], network, problem.dim, noise=noise).law(recorded)
+    path = laws_of_updates([update], [start], network, problem.dim, noise=noise)
+    return find_modes(path).law(recorded)
 
 
 def exact_law(run: Any) -> exact.Law | None:
@@ -214,7 +216,7 @@ def laws_of_versions(
     elif batches is not None:
         noise = noise_of(problems[0], batches)
     starts = [exact.initial_moments(agents, dim, positions, update.start) for update in updates]
-    return laws_of_updates(updates, starts, network, dim, mix, noise=noise)
+    return find_modes(laws_of_updates(updates, starts, network, dim, mix, noise=noise))
 
 
 def laws_of_updates(

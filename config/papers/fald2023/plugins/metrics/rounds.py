@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from concord.laws.wasserstein import w2
-from concord.problem import Quadratic
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, series, unmet_need, yields
 from concord_studies.metrics._theorems import Condition, condition_rows
