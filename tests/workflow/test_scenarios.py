@@ -82,7 +82,7 @@ def remade(project: Project, *targets: str) -> set[str]:
 
 # What is edited in a file, and the rules that then run again.
 SOURCE, STUDIES = "src/concord", "src/concord_studies"
-CLASS, DEF = (("\n" + word, "\nX = 1\n\n" + word) for word in ("class ", "def "))
+CLASS, DEF, YIELDS = (("\n" + word, "\nX = 1\n\n" + word) for word in ("class ", "def ", "@yields"))
 EDITS = {
     "a parameter of one run": (STUDY, "- 0.006", "- 0.007", WHOLE),
     "a run more": (STUDY, "- 0.001", "- 0.001\n        - 0.002", WHOLE),
@@ -94,8 +94,8 @@ EDITS = {
     "the code of a sampler": (f"{SOURCE}/samplers/de_sgld.py", *CLASS, WHOLE),
     "the code of another sampler": (f"{SOURCE}/samplers/d_ula.py", *CLASS, set()),
     "code that is imported by what is imported": (f"{SOURCE}/loop.py", *DEF, WHOLE),
-    "the code of a metric": (f"{STUDIES}/metrics/w2.py", *DEF, WHOLE),
-    "the code of another metric": (f"{STUDIES}/metrics/messages.py", *DEF, set()),
+    "the code of a metric": (f"{STUDIES}/metrics/w2.py", *YIELDS, WHOLE),
+    "the code of another metric": (f"{STUDIES}/metrics/messages.py", *YIELDS, set()),
     "the code of a kind of figure": (f"{STUDIES}/figures/curves.py", *DEF, {"figure"}),
     "the code of verdicts": (f"{STUDIES}/stages/judge.py", *DEF, {"claims"}),
     "a comment": (f"{SOURCE}/samplers/de_sgld.py", "\nclass ", "\n# A comment.\nclass ", set()),
