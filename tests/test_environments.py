@@ -188,7 +188,7 @@ PLUG_INS = sorted((ROOT / "config").glob("*/*/plugins/**/*.py"))
 
 def is_model(path: Path) -> bool:
     """Return whether what a file computes is a model of JAX."""
-    return "models" in path.parts or path.stem in ("models", "numpyro", "posterior")
+    return "models" in path.parts or path.stem in ("_model_files", "models", "numpyro", "posterior")
 
 
 def test_conda_environments_hold_what_jobs_import() -> None:

@@ -1,5 +1,8 @@
 """Posteriors of networks' weights, of PyTorch modules and of log likelihoods in JAX."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -271,3 +274,38 @@ def test_rows_that_depend_on_each_other_are_refused():
 
     with pytest.raises(ConcordError, match="depends on the rows beside it"):
         of_torch(Centered())
+
+
+@pytest.mark.parametrize("distance", [concord.w2, concord.bias2])
+def test_distances_of_networks_name_predictions_and_references(distance):
+    torch = pytest.importorskip("torch")
+    module = torch.nn.Sequential(torch.nn.Linear(3, 30), torch.nn.Tanh(), torch.nn.Linear(30, 3))
+    run = {"step_size": 1e-3, "batch_size": 2, "iterations": 20}
+    problem = of_torch(module)
+    trace = concord.sample("de_sgld", problem, "ring", chains=2, **run)
+    with pytest.raises(ConcordError, match=r"of 213 weights .* concord.predictive.* reference="):
+        distance(trace, problem)
+    draws = np.random.default_rng(0).standard_normal((50, 213))
+    known = of_torch(module, reference=draws)
+    assert np.isfinite(concord.bias2(trace, known, warm_up=5).value).all()
+    scores = concord.predictive(trace, known, test=(X, Y))
+    assert {"agreement", "tv", "nll"} <= set(scores)
+
+
+def test_the_page_runs(tmp_path, monkeypatch):
+    """Hospitals by EXTRA-SGLD predict better than by DE-SGLD, about as well as one place."""
+    pytest.importorskip("torch")
+    pytest.importorskip("sklearn")
+    jax = pytest.importorskip("jax")
+    path = Path(__file__).parents[3] / "docs" / "your-network.md"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    names = {}
+    for code in re.findall(r"^```python\n(.*?)^```$", path.read_text(), re.M | re.S):
+        exec(code, names)
+    nll = {name: float(of.nll[:-2].mean()) for name, of in names["found"].items()}
+    assert nll["DE-SGLD"] > nll["EXTRA-SGLD"] + 0.01
+    stated = {"DE-SGLD": 0.26, "EXTRA-SGLD": 0.23, "SGLD": 0.22}
+    assert all(abs(nll[name] - stated[name]) < 0.03 for name in stated)  # chains differ by machine
+    assert Path("calibration.png").is_file() and names["same"].dim == 64 * 32 + 32 + 320
+    assert jax.numpy.float32 == names["same"].dtype
