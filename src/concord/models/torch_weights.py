@@ -79,9 +79,10 @@ def from_torch(
     reference
         Draws of the weights that count as independent, (draws, dim), as of long runs in one place.
     evaluate
-        ``vmap``: all chains and agents at once; ``loop``: one after the other; None: the faster
-        one by a timed call of each, which the representation shows. Both differ in the last digits
-        of single precision; name one, and ``torch.set_num_threads(1)``, to repeat chains exactly.
+        ``vmap``: all chains and agents at once; ``loop``: one after the other, which is as fast for
+        convolutions; None: the faster one by timed calls of each, which the representation shows.
+        Both differ in the last digits of single precision; name one, and
+        ``torch.set_num_threads(1)``, to repeat chains exactly.
     memory
         GB, about, within which ``vmap`` keeps.
     device
