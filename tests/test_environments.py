@@ -187,8 +187,9 @@ PLUG_INS = sorted((ROOT / "config").glob("*/*/plugins/**/*.py"))
 
 
 def is_model(path: Path) -> bool:
-    """Return whether what a file computes is a model of JAX."""
-    return "models" in path.parts or path.stem in ("_model_files", "models", "numpyro", "posterior")
+    """Return whether a file is of models, or of a problem whose jobs have their environment."""
+    own = '"environment": "models"' in path.read_text()
+    return own or "models" in (path.stem, *path.parts)
 
 
 def test_conda_environments_hold_what_jobs_import() -> None:
