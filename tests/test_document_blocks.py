@@ -33,6 +33,7 @@ RUN = {
     "consensus.md": "concord_arena/test_consensus_page.py",
     "ledger.md": "concord_studies/claims/test_judge_alone.py",
     "your-model.md": "concord_arena/test_model_answers.py",
+    "your-network.md": "concord/problems/test_weights.py",
     "your-data.md": "test_document_blocks.py",
     "your-sampler.md": "test_document_blocks.py",
     "own-study.md": "test_document_blocks.py",

@@ -8,10 +8,13 @@ from concord.errors import ConcordError as ConcordError
 from concord.errors import DivergenceWarning as DivergenceWarning
 from concord.law_call import law as law
 from concord.laws.gaussian import Gaussian as Gaussian
+from concord.models.jax_weights import from_jax as from_jax
 from concord.models.model import from_shards as from_shards
 from concord.models.numpyro import from_numpyro as from_numpyro
 from concord.models.pymc import from_pymc as from_pymc
+from concord.models.torch_weights import from_torch as from_torch
 from concord.networks.construction import network as network
+from concord.predictions import predictive as predictive
 from concord.problems.function_problem import Problem as Problem
 from concord.sampler import FullGradientSampler as FullGradientSampler
 from concord.sampler import Sampler as Sampler

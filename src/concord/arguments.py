@@ -154,9 +154,14 @@ def prepare(
         {
             "chains": chains,
             "iterations": iterations,
-            "initial": {"kind": "normal"} if initial is None else initial,
+            "initial": _default_start(problem) if initial is None else initial,
             "record": {} if record is None else record,
         },
     )
     check_record(length.record, problem.agents, length.chains, length.iterations, "record")
     return RunArguments(choice, network, length)
+
+
+def _default_start(problem: Problem) -> dict[str, object]:
+    """Return the law of x^(0) where none is given: the problem's own if it states one."""
+    return {"kind": "problem" if hasattr(problem, "initial") else "normal"}

@@ -71,7 +71,7 @@ def sample(
         which one is drawn, so that the next call gets another; none: ``seed`` counts.
     initial
         Distribution of x^(0): ``{"kind": "normal", "mean": 0.0, "sd": 1.0}``, and the others of
-        config/README.md.
+        config/README.md; none: the problem's own, as a network's initialization, or else normal.
     record
         What to keep, and when: ``{"every": 10}``, ``{"at": [100, 200], "agents": [0]}``, ...;
         ``{"burn_in": 500}`` asks for a warm-up, which ``to_arviz`` leaves out.

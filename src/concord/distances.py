@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 # and the intervals cover 0.89 or more.
 LEAST, LEAST_PER_DIMENSION = 20, 4
 
+MOST_WEIGHTS = 100  # of a network, to whose posterior a Gaussian is fitted
+
 # What results are compared with: a problem, its posterior, or draws (draws, dim).
 Posterior = Problem | Reference | np.ndarray
 
@@ -377,6 +379,12 @@ def _read_posterior(result: Trace | Law, posterior: Posterior | None) -> Referen
         )
     if posterior.posterior is not None or isinstance(posterior, WithReference):
         return reference_of(posterior)
+    if hasattr(posterior, "predict") and dim > MOST_WEIGHTS:
+        raise ConcordError(
+            f"posterior: no posterior of {dim:,} weights of a network is known; score what they "
+            "predict, concord.predictive(trace, problem), or make the problem with reference=, "
+            "draws of a long run in one place, (draws, dim)"
+        )
     if posterior not in _ESTIMATES:
         _ESTIMATES[posterior] = estimate_posterior(posterior)
     return _ESTIMATES[posterior]

@@ -30,8 +30,10 @@ DOCUMENTED = [
 PROBLEMS = [f"problems.{path.stem}" for path in SOURCE.glob("problems/kinds/[a-z]*.py")]
 EXTRAS = {  # libraries that examples need and the package does not
     "concord.distances": ("arviz_stats",),
+    "concord.models.jax_weights": ("jax",),
     "concord.models.numpyro": ("numpyro",),
     "concord.models.pymc": ("pymc",),
+    "concord.models.torch_weights": ("torch",),
     "concord.sampling.trace": ("arviz_stats",),
     "concord.sampling.trace_files": ("h5netcdf",),
 }

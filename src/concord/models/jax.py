@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import Any
 
@@ -17,6 +17,7 @@ from concord.models.model import (
     Sharding,
     Split,
     make_shards,
+    pad_rows,
 )
 from concord.problem import ALL, Agents
 
@@ -192,13 +193,3 @@ def sum_over_other_axes(name: str, term: JaxArray, axis: int, rows: JaxArray) ->
     if term.shape[axis] != len(rows):
         raise ValueError(f"{name} has {term.shape[axis]} rows, whatever rows it is given")
     return jnp.moveaxis(term, axis, 0).reshape(len(rows), -1).sum(axis=1)
-
-
-def pad_rows(shards: Sequence[Array]) -> tuple[Array, Array]:
-    """Return the agents' row numbers as one padded array, and its mask, both (agents, n_max).
-
-    The mask is False on padding, which repeats rows so that its terms are finite.
-    """
-    most = max(1, *(len(shard) for shard in shards))
-    rows = np.stack([np.resize(s if len(s) else np.zeros(1, np.intp), most) for s in shards])
-    return rows, np.arange(most) < np.array([[len(shard)] for shard in shards])

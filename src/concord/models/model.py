@@ -294,6 +294,16 @@ def make_shards(rows: int, labels: Array | None, sharding: Sharding) -> list[Arr
     return [shard.astype(np.intp) for shard in arrays]
 
 
+def pad_rows(shards: Sequence[Array]) -> tuple[Array, Array]:
+    """Return the row numbers of all agents as one array, and its mask, both (agents, most).
+
+    The mask is False on padding, which repeats rows so that terms of it are finite.
+    """
+    most = max(1, *(len(shard) for shard in shards))
+    rows = np.stack([np.resize(s if len(s) else np.zeros(1, np.intp), most) for s in shards])
+    return rows, np.arange(most) < np.array([[len(shard)] for shard in shards])
+
+
 def install_hint(library: str) -> str | None:
     """Return a hint how to install what a library's models need; None if nothing is missing."""
     extra = library.lower()

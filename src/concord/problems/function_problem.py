@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from concord.errors import ConcordError, short
 from concord.laws.gaussian import Gaussian
@@ -11,7 +12,7 @@ from concord.options import Count, build
 from concord.problem import ALL, Agents, Cost
 from concord.problems.one_data_set import OneDataSet
 from concord.reference import read_reference
-from concord.values import check_masks
+from concord.values import check_masks, read_numbers
 
 Function = Callable[..., object]
 
@@ -39,6 +40,14 @@ class Problem(OneDataSet):
     prox
         (v, step) -> the x_i that minimize ``f_i(x) + |x - v_i|^2 / (2 step_i)``, for ADMM; v has
         the shape of x, step (agents,) does not change during a run.
+    batch_gradient, counts
+        (x, rows) -> unbiased estimates of the gradients, of the shape of x, for ``batch_size``:
+        rows (chains, agents, batch) are numbers of each agent's own points, from 0 to counts_i - 1,
+        and the likelihood of the mini-batch is scaled up by counts_i / batch. counts (agents,): how
+        many points agents have.
+    predict
+        (x, X) -> class probabilities of rows X, (chains, few, rows, classes), at x (chains, few,
+        dim), for ``concord.predictive``; few: agents, or the network average alone.
     posterior
         The exact posterior, where it is a ``concord.Gaussian(mean, cov)``.
     reference
@@ -69,6 +78,9 @@ class Problem(OneDataSet):
         potential: Function | None = None,
         hessian_product: Function | None = None,
         prox: Function | None = None,
+        batch_gradient: Function | None = None,
+        counts: ArrayLike | None = None,
+        predict: Function | None = None,
         posterior: Gaussian | None = None,
         reference: object = None,
     ) -> None:
@@ -78,6 +90,8 @@ class Problem(OneDataSet):
             "potential": potential,
             "hessian_product": hessian_product,
             "prox": prox,
+            "batch_gradient": batch_gradient,
+            "predict": predict,
         }
         for name, function in functions.items():
             if not callable(function) and (function is not None or name == "gradient"):
@@ -102,10 +116,34 @@ class Problem(OneDataSet):
             )
         if prox is not None:
             self.minimize: Callable[..., tuple[np.ndarray, Cost]] = partial(_minimize, prox)
+        if batch_gradient is not None or counts is not None:
+            self.counts = _read_counts(counts, self.agents)
+        if batch_gradient is not None:
+            self.batch_gradient: Callable[..., np.ndarray] = partial(
+                _evaluate, "batch_gradient", batch_gradient, 3
+            )
+        if predict is not None:
+            self.predict: Function = predict
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the gradient of every f_i at x_i, (chains, agents, dim)."""
         return _evaluate("gradient", self._gradient, 3, x)
+
+
+def _read_counts(counts: ArrayLike | None, agents: int) -> np.ndarray:
+    """Return a caller's numbers of points of the agents, (agents,)."""
+    if counts is None:
+        raise ConcordError(
+            "counts: it is missing, and mini-batches are drawn from so many points of each agent; "
+            "give it with batch_gradient"
+        )
+    numbers = read_numbers(counts, "counts")
+    if numbers.shape != (agents,) or (numbers != numbers.astype(int)).any() or numbers.min() < 1:
+        raise ConcordError(
+            f"counts: {short(counts)} are not the numbers of points of {agents} agents; give a "
+            "positive integer for each"
+        )
+    return numbers.astype(int)
 
 
 def _minimize(

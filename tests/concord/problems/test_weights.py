@@ -1,0 +1,311 @@
+"""Posteriors of networks' weights, of PyTorch modules and of log likelihoods in JAX."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import concord
+from concord.errors import ConcordError
+
+pytestmark = pytest.mark.thorough  # needs an extra
+
+RNG = np.random.default_rng(5)
+ROWS, AGENTS = 60, 4
+X = RNG.standard_normal((ROWS, 3)).astype(np.float32)
+Y = (X @ [[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [1.0, 0.0, 0.0]]).argmax(axis=1)
+SHARDS = [[0, 5, 7], list(range(20, 60)), [1, 2, 3, 4, 6], list(range(8, 20))]
+HIDDEN = 6
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return
+    torch.set_num_threads(1)
+
+
+def network():
+    torch = pytest.importorskip("torch")
+    return torch.nn.Sequential(
+        torch.nn.Linear(3, HIDDEN), torch.nn.Tanh(), torch.nn.Linear(HIDDEN, 3)
+    )
+
+
+def of_torch(module=None, data=(X, Y), **options):
+    module = network() if module is None else module
+    options = {"evaluate": "vmap", **options}
+    if not {"agents", "shards"} & options.keys():
+        options["shards"] = SHARDS
+    return concord.from_torch(module, data, **options)
+
+
+def of_jax(rows_at_once=False, **options):
+    """The same network as ``network``, whose weights have the same order."""
+    jax = pytest.importorskip("jax")
+    numpy = jax.numpy
+
+    def scores(params, X):
+        hidden = numpy.tanh(X @ params[0].T + params[1])
+        return hidden @ params[2].T + params[3]
+
+    def log_likelihood(params, x, y):
+        logs = jax.nn.log_softmax(scores(params, x), axis=-1)
+        return numpy.take_along_axis(logs, y[:, None], 1)[:, 0] if rows_at_once else logs[y]
+
+    def draw(key):
+        shapes = (HIDDEN, 3), (HIDDEN,), (3, HIDDEN), (3,)
+        return [
+            jax.random.normal(k, s) for k, s in zip(jax.random.split(key, 4), shapes, strict=True)
+        ]
+
+    options = {"shards": SHARDS, "params": draw, "evaluate": "vmap", **options}
+    return concord.from_jax(
+        log_likelihood,
+        options.pop("params"),
+        (X, Y),
+        predict=lambda params, X: jax.nn.softmax(scores(params, X), axis=-1),
+        **options,
+    )
+
+
+def random_weights(problem, chains=3):
+    x = np.random.default_rng(1).standard_normal((chains, problem.agents, problem.dim))
+    return x.astype(problem.dtype)
+
+
+def softmax_by_hand(x, rows, prior_sd=2.0):
+    """Potential and gradient of softmax regression, from its equations."""
+    W, b = x[:9].reshape(3, 3), x[9:]
+    scores = X[rows].astype(float) @ W.T + b
+    logs = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    errors = np.exp(logs) - np.eye(3)[Y[rows]]
+    slope = np.concatenate([(errors.T @ X[rows].astype(float)).ravel(), errors.sum(axis=0)])
+    decay = 1 / (AGENTS * prior_sd**2)
+    value = -logs[np.arange(len(rows)), Y[rows]].sum() + decay / 2 * (x @ x)
+    return value, slope + decay * x
+
+
+@pytest.mark.parametrize("evaluate", ["vmap", "loop"])
+def test_potentials_and_gradients_are_those_of_the_equation(evaluate):
+    torch = pytest.importorskip("torch")
+    linear = torch.nn.Linear(3, 3).double()
+    problem = of_torch(linear, prior_sd=2.0, evaluate=evaluate)
+    assert problem.dtype == np.float64 and problem.counts.tolist() == [3, 40, 5, 12]
+    x = random_weights(problem)
+    for found, place in ((problem.potential(x), 0), (problem.gradient(x), 1)):
+        expected = [
+            [softmax_by_hand(w, s)[place] for w, s in zip(chain, SHARDS, strict=True)]
+            for chain in x
+        ]
+        assert np.allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("make", [of_torch, of_jax])
+def test_mini_batches_of_single_rows_average_to_the_gradient(make):
+    problem = make()
+    x = random_weights(problem)
+    rows = [np.arange(120) % count for count in problem.counts]  # each as often: 120 = 3 * 40
+    rows = np.broadcast_to(rows, (3, AGENTS, 120))
+    estimates = np.mean([problem.batch_gradient(x, rows[..., [k]]) for k in range(120)], axis=0)
+    assert np.allclose(estimates, problem.gradient(x), rtol=1e-4, atol=1e-4)  # single precision
+    assert np.allclose(problem.batch_gradient(x, rows), estimates, rtol=1e-4, atol=1e-4)
+    without = make(prior_sd=None)
+    likelihood = problem.gradient(x) - problem.prior_gradient(x)
+    assert np.allclose(without.gradient(x), likelihood, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("make", [of_torch, of_jax])
+def test_loops_and_small_parts_have_the_same_values(make, monkeypatch):
+    whole, loop, little = make(evaluate="vmap"), make(evaluate="loop"), make(evaluate="vmap")
+    little._memory = 3 * (3 * little.dim + 40 * (little.numbers_of_row + 3)) * 4
+    assert whole._chunk(40) >= 12 and loop._chunk(40) == 1 and little._chunk(40) == 3
+    monkeypatch.setattr("concord.models.weights.ROWS", 7)
+    x = random_weights(whole)
+    for name in ("potential", "gradient"):
+        one = getattr(whole, name)(x)
+        assert all(
+            np.allclose(one, getattr(p, name)(x), rtol=1e-4, atol=1e-4) for p in (loop, little)
+        )
+    predicted = whole.predict(x, X)
+    assert predicted.shape == (3, AGENTS, ROWS, 3)
+    assert np.allclose(predicted.sum(axis=-1), 1, atol=1e-6)
+    assert np.allclose(predicted, loop.predict(x, X), atol=1e-6)
+
+
+def test_jax_and_torch_have_the_same_potentials_of_rows_and_of_batches():
+    torch, rows, batches = of_torch(), of_jax(), of_jax(rows_at_once=True)
+    x = random_weights(torch)
+    for name in ("potential", "gradient"):
+        one = getattr(torch, name)(x)
+        for other in (rows, batches):
+            assert np.allclose(one, getattr(other, name)(x), rtol=1e-4, atol=1e-4)
+    assert np.allclose(torch.predict(x, X), rows.predict(x, X), atol=1e-6)
+
+
+def test_chains_start_where_the_module_is_initialized():
+    torch = pytest.importorskip("torch")
+    problem = of_torch()
+    before = torch.random.get_rng_state()
+    run = {"step_size": 1e-3, "iterations": 2, "chains": 3, "batch_size": 2}
+    first, again = (concord.sample("de_sgld", problem, "ring", **run)["x"] for _ in range(2))
+    assert torch.equal(before, torch.random.get_rng_state())
+    assert np.array_equal(first, again) and first.dtype == np.float32
+    starts = first[:, 0]
+    assert (starts == starts[:, :1]).all() and len(np.unique(starts[:, 0, 0])) == 3
+    bound = np.sqrt(1 / 3)  # of a layer's weights: one over the root of its inputs
+    assert 0.9 * bound < np.abs(starts[..., :24]).max() <= bound
+    assert (
+        np.ptp(
+            of_jax(params=[np.ones((HIDDEN, 3)), *map(np.zeros, (HIDDEN, (3, HIDDEN), 3))]).initial(
+                (3, AGENTS, 45), RNG
+            ),
+            axis=(0, 1),
+        ).max()
+        == 0
+    )
+
+
+@pytest.mark.parametrize("make", [of_torch, of_jax])
+@pytest.mark.parametrize(
+    ("sampler", "options"),
+    [("de_sgld", {}), ("extra_sgld", {}), ("diging_sgld", {}), ("de_sghmc", {"friction": 0.5})],
+)
+def test_first_order_samplers_learn_with_losses(make, sampler, options):
+    network = concord.network(
+        "ring", AGENTS, loss={"kind": "bernoulli", "rate": 0.2, "direction": "link"}
+    )
+    trace = concord.sample(
+        sampler, make(), network, step_size=2e-3, batch_size=3, iterations=300, chains=2, **options
+    )
+    accuracy = (make().predict(trace["x"][:, -1], X).argmax(axis=-1) == Y).mean()
+    assert accuracy > 0.6 and not trace.divergence()
+
+
+def test_parameters_have_their_names():
+    names = {"0.weight": (HIDDEN, 3), "0.bias": (HIDDEN,), "2.weight": (3, HIDDEN), "2.bias": (3,)}
+    problem = of_torch()
+    run = {"step_size": 1e-3, "iterations": 10, "chains": 2, "batch_size": 2}
+    posterior = concord.sample("de_sgld", problem, "ring", **run).to_arviz().posterior
+    assert {name: posterior[name].shape[3:] for name in names} == names
+    assert set(of_jax().constrain(np.zeros(45))) == {"0", "1", "2", "3"}
+
+
+def test_frozen_parameters_are_no_weights():
+    module = network()
+    for parameter in module[0].parameters():
+        parameter.requires_grad_(False)
+    problem = of_torch(module)
+    assert set(problem.constrain(np.zeros(21))) == {"2.weight", "2.bias"}
+    module[2].weight.data.zero_()
+    assert np.isfinite(problem.gradient(random_weights(problem))).all()
+
+
+def test_likelihoods_of_two_classes_and_of_numbers():
+    torch = pytest.importorskip("torch")
+    module, x = torch.nn.Linear(3, 1).double(), np.array([[[0.5, -1.0, 2.0, 0.3]]])
+    outputs, sign = X @ x[0, 0, :3] + 0.3, Y > 0
+    common = {"agents": 1, "prior_sd": None}
+    odds = of_torch(module, (X, sign), likelihood="bernoulli", **common)
+    expected = np.log1p(np.exp(np.where(sign, -outputs, outputs))).sum()
+    assert np.allclose(odds.potential(x), expected, rtol=1e-12)
+    chances = 1 / (1 + np.exp(-outputs))
+    assert np.allclose(odds.predict(x, X)[0, 0], np.stack([1 - chances, chances], 1), rtol=1e-12)
+    aims = X[:, 0].astype(float)
+    normal = of_torch(module, (X, aims), likelihood="normal", noise_sd=0.5, **common)
+    expected = (((aims - outputs) / 0.5) ** 2 / 2 + np.log(0.5 * np.sqrt(2 * np.pi))).sum()
+    assert np.allclose(normal.potential(x), expected, rtol=1e-12)
+    assert np.allclose(normal.predict(x, X)[0, 0], outputs, rtol=1e-12)
+
+    def laplace(outputs, y):
+        return -(outputs[:, 0] - y).abs()
+
+    own = of_torch(module, (X, aims), likelihood=laplace, **common)
+    assert np.allclose(own.potential(x), np.abs(outputs - aims).sum(), rtol=1e-12)
+    with pytest.raises(ConcordError, match="predict: the likelihood is a function"):
+        own.predict(x, X)
+
+
+def test_the_faster_evaluation_is_chosen_and_shown():
+    assert (
+        "evaluated by: vmap (vmap " in (shown := repr(of_torch(evaluate=None)))
+        and "ms, loop" in shown
+    )
+    assert "evaluated by: loop>" in repr(of_torch(evaluate="loop"))
+
+
+def test_labels_divide_rows():
+    problem = of_torch(agents=3, partition={"kind": "dirichlet", "concentration": 0.1})
+    assert problem.counts.sum() == ROWS and np.ptp(problem.counts) > 3
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"module": "a"}, "no torch.nn.Module"),
+        ({"data": (X, Y[:-1])}, "X has 60 rows and y 59"),
+        ({"data": X}, "give features and targets"),
+        ({"data": (np.where(X > 1, np.nan, X), Y)}, r"data.X: .* no finite numbers"),
+        ({"prior_sd": 0.0}, "prior_sd"),
+        ({"likelihood": "poisson"}, "use categorical, bernoulli, normal"),
+        ({"evaluate": "jit"}, "use 'vmap' or 'loop'"),
+        ({"reference": np.zeros((5, 2))}, r"draws of shape \(draws, 45\)"),
+    ],
+)
+def test_what_does_not_fit_is_refused(options, sentence):
+    pytest.importorskip("torch")
+    with pytest.raises(ConcordError, match=sentence):
+        of_torch(**options)
+
+
+def test_rows_that_depend_on_each_other_are_refused():
+    torch = pytest.importorskip("torch")
+
+    class Centered(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(3, 3)
+
+        def forward(self, X):
+            return self.layer(X - X.mean(dim=0))
+
+    with pytest.raises(ConcordError, match="depends on the rows beside it"):
+        of_torch(Centered())
+
+
+@pytest.mark.parametrize("distance", [concord.w2, concord.bias2])
+def test_distances_of_networks_name_predictions_and_references(distance):
+    torch = pytest.importorskip("torch")
+    module = torch.nn.Sequential(torch.nn.Linear(3, 30), torch.nn.Tanh(), torch.nn.Linear(30, 3))
+    run = {"step_size": 1e-3, "batch_size": 2, "iterations": 20}
+    problem = of_torch(module)
+    trace = concord.sample("de_sgld", problem, "ring", chains=2, **run)
+    with pytest.raises(ConcordError, match=r"of 213 weights .* concord.predictive.* reference="):
+        distance(trace, problem)
+    draws = np.random.default_rng(0).standard_normal((50, 213))
+    known = of_torch(module, reference=draws)
+    assert np.isfinite(concord.bias2(trace, known, warm_up=5).value).all()
+    scores = concord.predictive(trace, known, test=(X, Y))
+    assert {"agreement", "tv", "nll"} <= set(scores)
+
+
+def test_the_page_runs(tmp_path, monkeypatch):
+    """Hospitals by EXTRA-SGLD predict better than by DE-SGLD, about as well as one place."""
+    pytest.importorskip("torch")
+    pytest.importorskip("sklearn")
+    jax = pytest.importorskip("jax")
+    path = Path(__file__).parents[3] / "docs" / "your-network.md"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    names = {}
+    for code in re.findall(r"^```python\n(.*?)^```$", path.read_text(), re.M | re.S):
+        exec(code, names)
+    nll = {name: float(of.nll[:-2].mean()) for name, of in names["found"].items()}
+    assert nll["DE-SGLD"] > nll["EXTRA-SGLD"] + 0.01
+    stated = {"DE-SGLD": 0.26, "EXTRA-SGLD": 0.23, "SGLD": 0.22}
+    assert all(abs(nll[name] - stated[name]) < 0.03 for name in stated)  # chains differ by machine
+    assert Path("calibration.png").is_file() and names["same"].dim == 64 * 32 + 32 + 320
+    assert jax.numpy.float32 == names["same"].dtype
