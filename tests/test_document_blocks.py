@@ -11,8 +11,11 @@ import yaml
 
 import concord
 from concord import kinds
+from concord.options import build
 from concord_cli.__main__ import _parser, main
+from concord_studies.claims.texts import Number, list_placeholders
 from concord_studies.configuration.config import load_config
+from concord_studies.configuration.sections import Output
 from concord_studies.configuration.study import Study
 
 ROOT = Path(__file__).parents[1]
@@ -163,8 +166,18 @@ def test_blocks_of_yaml_are_what_concord_reads(name):
             assert found["problem"]["kind"] == "table"
         elif "sweep" in found:
             assert {"topology", "batch_size", "reading"} == set(found["sweep"])
+        elif "numbers" in found:
+            assert set(list_placeholders(found["caption"])) == {*found["numbers"], "chains"}
+            build(dict[str, Number], found["numbers"], name)
         else:
             assert found.keys() & {"assumptions", "alternatives", "claims", "fig{fig}_ring_sooner"}
+
+
+def test_a_study_of_ones_own_may_have_a_caption_with_numbers():
+    (block,) = fenced(page("own-study.md"), "yaml")
+    figures = build(dict[str, Output], yaml.safe_load(block)["figures"], "own-study.md")
+    for figure in figures.values():
+        assert set(list_placeholders(figure.caption)) == {*figure.numbers, "agents"}
 
 
 def targets() -> set[str]:

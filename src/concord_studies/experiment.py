@@ -8,6 +8,7 @@ run and what the runs are made with; ``metrics.csv``, one table of all runs; and
 import csv
 import io
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -97,12 +98,12 @@ class Experiment:
         parts: files of draws, or of scores; none: the runs are sampled here.
         A ConcordError that names the run that fails, or what the parts lack.
         """
-        traces = _join_traces(self, parts) if parts else {}
+        traces, seconds = _join_traces(self, parts) if parts else ({}, 0.0)
         rows: Table = {}
         for name, run in each(list(self.runs.items()), "runs"):
             with _name_run_in_errors(run):
                 rows[name] = _measure_run(run, traces.get(name), resources)
-        return rows, {}
+        return rows, {"parts_seconds": seconds}
 
     def make_part(self, statement: Path, folder: Path, resources: Path) -> Path:
         """Make the one part that holds all runs of a runs.yaml, and return its path."""
@@ -263,7 +264,8 @@ class ArenaExperiment(Experiment):
             )
         rows: Table = {name: [Row(*row) for row in cells[name]["rows"]] for name in self.runs}
         keys = "choice", "cpu_seconds"
-        return rows, {key: {name: cells[name][key] for name in self.runs} for key in keys}
+        about = {key: {name: cells[name][key] for name in self.runs} for key in keys}
+        return rows, {**about, "parts_seconds": sum(about["cpu_seconds"].values())}
 
 
 def build_experiment(study: Path, runs: Mapping[str, Run]) -> Experiment:
@@ -312,12 +314,14 @@ def sample(
     guard = experiment.guard(path, output, resources)
     traces: dict[str, Trace] = {}
     about = {key: str(value) for key, value in describe().items()}
+    begun = time.process_time()
     for name, chains in each(list(experiment.select_part(part, parts).items()), "runs"):
         run = experiment.runs[name]
         with _name_run_in_errors(run):
             problem = run.build_problem(resources)
             trace = sample_run(run, problem, progress, chains if run.chains else None)
-        trace.attributes = {"run": json.dumps(run.document), **about}
+        begun, seconds = time.process_time(), time.process_time() - begun
+        trace.attributes = {"run": json.dumps(run.document), "job_seconds": str(seconds), **about}
         traces[name] = trace
     with whole_file(output) as temporary:
         write_traces(traces, temporary)
@@ -352,20 +356,25 @@ def _measure_run(run: Run, trace: Trace | None, resources: Path) -> list[Row]:
     return metrics.measure(run.metrics, measurement(run, problem, trace, resources))
 
 
-def _join_traces(experiment: Experiment, parts: Sequence[Path]) -> dict[str, Trace]:
-    """Join the files of draws of the parts. A ConcordError if they do not fit the runs."""
+def _join_traces(experiment: Experiment, parts: Sequence[Path]) -> tuple[dict[str, Trace], float]:
+    """Return the joined draws of the parts by run, and the CPU seconds that they took.
+
+    A ConcordError if they do not fit the runs.
+    """
     pieces: dict[str, list[Trace]] = {}
+    seconds = 0.0
     for path in parts:
         for name, trace in read_traces(path).items():
             run = experiment.runs.get(name)
             if run is None or json.loads(trace.attributes["run"]) != run.document:
                 raise ConcordError(f"{path}: it has draws of other runs; {AGAIN}")
             pieces.setdefault(name, []).append(trace)
+            seconds += float(trace.attributes["job_seconds"])
     joined = {name: join_traces(traces) for name, traces in pieces.items()}
     for name, run in experiment.runs.items():
         if name not in joined or joined[name].chains != run.chains:
             raise ConcordError(f"{parts[0]}: with the other parts it lacks chains of {name}")
-    return joined
+    return joined, seconds
 
 
 @contextmanager

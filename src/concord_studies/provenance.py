@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -69,12 +70,16 @@ def provenance_path(path: Path) -> Path:
     return path.with_suffix(".json")
 
 
-def write_provenance(outputs: Iterable[Path], **more: Any) -> None:
-    """Write provenance and SHA-256 of files that were made together, beside the first."""
+def write_provenance(outputs: Iterable[Path], parts_seconds: float = 0.0, **more: Any) -> None:
+    """Write provenance and SHA-256 of files that were made together, beside the first.
+
+    It has the CPU seconds of this process, with ``parts_seconds``, those of jobs that made parts.
+    """
     outputs = list(outputs)
     folder = outputs[0].parent
     digests = {os.path.relpath(output, folder): sha256(output) for output in outputs}
-    text = json.dumps({**describe(), "sha256": digests, **more}, indent=1)
+    seconds = {"job_seconds": round(time.process_time() + parts_seconds, 2)}
+    text = json.dumps({**describe(), **seconds, "sha256": digests, **more}, indent=1)
     write_whole(provenance_path(outputs[0]), text + "\n")
 
 

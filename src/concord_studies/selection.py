@@ -59,7 +59,8 @@ def matches(run: Run, selection: Mapping[str, Any]) -> bool:
 
 def is_among(value: Any, of: Any) -> bool:
     """Return whether a value is one of a selection's values for a name."""
-    return any(is_same(value, other) for other in list_values(of))
+    values = list_values(of)
+    return value in values or str(value) in map(str, values)
 
 
 def describe_mistake(
@@ -75,7 +76,7 @@ def describe_mistake(
             return sentence
         run_values = {str(value): value for value in (lookup(run, name) for run in runs)}
         for value in list_values(of):
-            if not is_among(value, [*run_values.values()]):
+            if str(value) not in run_values and not is_among(value, [*run_values.values()]):
                 return f"{none} has {name} {short(value)}; {nearest(value, run_values)}"
     if not any(matches(run, selection) for run in runs):
         return f"{none} has all of {short(dict(selection))}; leave some out"

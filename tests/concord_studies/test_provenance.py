@@ -1,6 +1,7 @@
 """What is written beside results, and what is refused because of it."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,14 @@ def test_provenance_says_where_results_come_from(result):
     assert found["commit"] is None or len(found["commit"].removesuffix("-dirty")) == 40
     assert len(found["lock"]) == 64 and found["time"].endswith("+00:00")
     assert list(found["sha256"]) == ["a.csv", "a.md"]
+
+
+def test_a_job_says_its_cpu_seconds_and_those_of_its_parts(tmp_path):
+    before = time.process_time()
+    (tmp_path / "a.csv").write_text("1")
+    provenance.write_provenance([tmp_path / "a.csv"], parts_seconds=1000.0)
+    seconds = provenance.read_provenance(tmp_path / "a.csv")["job_seconds"] - 1000
+    assert before - 0.01 <= seconds <= time.process_time() + 0.01  # it is rounded
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.md"])

@@ -3,11 +3,12 @@
 The same words are judged by the same rule: rules.yaml has them, and docs/ledger.md shows them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from msgspec import Meta
 from msgspec.structs import replace
 
 from concord.errors import ConcordError, require_known, short
@@ -16,7 +17,8 @@ from concord_studies.claims import checks
 from concord_studies.io import build_file, load_yaml
 from concord_studies.runs.run import Run
 
-MOST_WORDS = 8  # of print that say where a sentence is
+# As many find a sentence in print.
+FirstWords = Annotated[str, Meta(pattern=r"^\S+( \S+){0,7}$(?!\n)", title="at most eight words")]
 RULES = Path(__file__).with_name("rules.yaml")
 
 
@@ -73,16 +75,6 @@ class Because(Options):
     open: Annotated[str, "why it is open"] = ""
 
 
-def require_few_words(words: str | Sequence[str] | None, where: str) -> None:
-    """Refuse more than eight words of print: as many find the sentence."""
-    for text in [words] if isinstance(words, str) else words or ():
-        if len(text.split()) > MOST_WORDS:
-            raise ConcordError(
-                f"{where}.words: {short(text)} has more than {MOST_WORDS} words; "
-                "leave the first, which find the sentence in print"
-            )
-
-
 class Claim(Options):
     """A claim of a study: its sentence, source, rule and whatever else its cases share."""
 
@@ -102,7 +94,7 @@ class Claim(Options):
     ] = None
     figure: Annotated[str | None, "figure or table of ours that shows it"] = None
     words: Annotated[
-        str | Some[str] | None, "the first words of the sentence in print, or of each; at most 8"
+        FirstWords | Some[FirstWords] | None, "the first words of the sentence in print, or of each"
     ] = None
     ours: Annotated[bool, "no sentence of the paper says so: it is our own"] = False
     because: Annotated[Because, "why the verdict is what it is; none: nothing is said"] = Because()

@@ -16,7 +16,8 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from concord.errors import ConcordError, nearest
-from concord.options import Some, plain
+from concord.options import Some, build, plain
+from concord.values import FINITE_RANGE
 from concord_studies import markup, words
 from concord_studies.claims.checks import pair_common
 from concord_studies.claims.quantities import (
@@ -57,12 +58,12 @@ class Number(Quantity, kw_only=True):
         """Return the ids of the experiments that are named."""
         return () if self.experiment is None else super().experiments
 
-    def list_quantities(self) -> list[Quantity]:
-        """Return the quantity and, of a ratio, what it is divided by."""
+    def list_quantities(self, where: str = "") -> list[Quantity]:
+        """Return the quantity and, of a ratio, what it is divided by; refuse unknown keys of it."""
         one = replace(self, at="all") if self.show == "first" else self
         if self.ratio_to is None:
             return [one]
-        return [one, replace(one, **{key: _freeze(of) for key, of in self.ratio_to.items()})]
+        return [one, build(Number, {**plain(one), **self.ratio_to, "ratio_to": None}, where)]
 
     def check(self, where: str, documents: Sequence[Sequence[Document]]) -> None:
         """Refuse a ratio of quantities that cannot be paired in planned runs, of each quantity."""
@@ -80,14 +81,15 @@ class Number(Quantity, kw_only=True):
         try:
             quantities = self.list_quantities()
             numbers = gather(zip(quantities, runs, strict=True)).numbers()
-            value, lo, hi = _divide(*numbers) if len(numbers) > 1 else _find_ends(numbers[0])
+            value, lo, hi = _divide(*numbers)
         except (Missing, DivergedQuantity):
             return None
         if self.show == "first":
             value = lo = hi = _find_settled(numbers[0], self.within)
         at_least = -math.inf if self.at_least is None else self.at_least
         at_most = math.inf if self.at_most is None else self.at_most
-        is_within = (lo >= at_least) & (hi <= at_most) & np.isfinite(value)
+        # Beyond the finite range a run has diverged, whether its law is still finite or not.
+        is_within = (lo >= at_least) & (hi <= at_most) & (np.abs(value) < FINITE_RANGE)
         if self.show == "count":
             return str(is_within.sum())
         return (
@@ -102,25 +104,18 @@ class NumberWithRuns(NamedTuple):
     runs: Sequence[Sequence[Run]]
 
 
-def _freeze(value: Any) -> Any:
-    """Return an option of a quantity as it is held: a list as a tuple."""
-    return tuple(value) if isinstance(value, list) else value
+def _divide(numbers: Numbers, others: Numbers | None = None) -> Ends:
+    """Return the ratios of all pairs of like numbers, with intervals of positive ones.
 
-
-def _find_ends(numbers: Numbers) -> Ends:
-    """Return the values of numbers and the ends of their intervals."""
-    return numbers.value, numbers.lo, numbers.hi
-
-
-def _divide(numbers: Numbers, others: Numbers) -> Ends:
-    """Return the ratios of all pairs of like numbers, with intervals of positive ones."""
+    others: what they are divided by; None: nothing.
+    """
+    if others is None:
+        return numbers.value, numbers.lo, numbers.hi
     i, j = pair_common(numbers, others)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return (
-            numbers.value[i] / others.value[j],
-            numbers.lo[i] / others.hi[j],
-            numbers.hi[i] / others.lo[j],
-        )
+        pairs = (("value", "value"), ("lo", "hi"), ("hi", "lo"))
+        value, lo, hi = (getattr(numbers, a)[i] / getattr(others, b)[j] for a, b in pairs)
+    return value, lo, hi
 
 
 def _find_settled(numbers: Numbers, within: float) -> np.ndarray:

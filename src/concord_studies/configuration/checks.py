@@ -12,7 +12,6 @@ from concord.errors import ConcordError, nearest, prefix_errors, require_known, 
 from concord.options import Options, plain
 from concord_studies import metrics, selection
 from concord_studies.claims import checks
-from concord_studies.claims.claim import require_few_words
 from concord_studies.claims.quantities import Quantity
 from concord_studies.claims.texts import check_placeholders
 from concord_studies.claims.verdicts import REASON_NUMBERS
@@ -212,7 +211,6 @@ def _check_claims(study: Study) -> None:
             require_known("figure or table", claim.figure, shown, f"{where}.figure")
         for reading in claim.readings or ():
             study.check_reading(reading, f"{where}.readings")
-        require_few_words(claim.words, where)
         reasons = {f"{where}.because.{key}": text for key, text in asdict(claim.because).items()}
         check_placeholders(reasons, REASON_NUMBERS, [])
     for name, entry in study.sections.discrepancies.items():

@@ -164,22 +164,18 @@ class Study(StudyFiles):
         shown = self.output_runs(section, name)
         own = key in self.output(section, name).numbers
         where = f"{section}.{name}.numbers.{key}" if own else f"numbers.{key}"
-        runs_of_each = []
-        for quantity in number.list_quantities():
+
+        def select(quantity: Quantity) -> list[Run]:
+            """Return the runs that one quantity reads."""
             experiments = dict.fromkeys(quantity.experiments or (run.experiment for run in shown))
-            runs = [
-                run
-                for experiment in experiments
-                for run in self.select({**(quantity.runs or {}), "experiment": experiment}, where)
-            ]
-            if quantity.reading is not None:
-                runs = [run for run in runs if run.reading == quantity.reading]
-            elif quantity.experiments:
-                runs = [run for run in runs if run.reading in {run.reading for run in shown}]
-            else:
-                runs = [run for run in runs if run.folder in {run.folder for run in shown}]
-            runs_of_each.append(runs)
-        return runs_of_each
+            stated = ({**(quantity.runs or {}), "experiment": name} for name in experiments)
+            runs = [run for selection in stated for run in self.select(selection, where)]
+            if quantity.experiments or quantity.reading:
+                readings = [quantity.reading] if quantity.reading else [r.reading for r in shown]
+                return [run for run in runs if run.reading in readings]
+            return [run for run in runs if run.folder in {run.folder for run in shown}]
+
+        return [select(quantity) for quantity in number.list_quantities(self.locate(where))]
 
     def output_reads(self, section: str, name: str) -> list[Run]:
         """Return the runs that a figure or table is made from: those shown, and of its numbers."""

@@ -96,7 +96,6 @@ def state_row(study: Study, name: str, label: str, reading: str) -> dict[str, st
         "rule": claim.rule or "",
         "reason": line(case.reason),
         "figure": claim.figure or "",
-        "because": "",
         "assumptions": ", ".join(rests),
         "seed": str(study.config["seed"]),
         "scale": study.config["scale"],

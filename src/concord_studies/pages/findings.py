@@ -11,7 +11,14 @@ from functools import cached_property
 from typing import Any
 
 from concord_studies import words
-from concord_studies.claims.ledger import COMMITTED, ReadingVerdict, Row, group_by_reading, is_smoke
+from concord_studies.claims.ledger import (
+    COMMITTED,
+    OUR_SENTENCE,
+    ReadingVerdict,
+    Row,
+    group_by_reading,
+    is_smoke,
+)
 from concord_studies.claims.verdicts import FAILS, MEASURED, NOT_RUN, OUTSIDE, part_of
 from concord_studies.markup import fold, markdown
 
@@ -88,18 +95,22 @@ def half_page(rows: Sequence[Row], names: Mapping[str, str] | None = None) -> li
     """Return the lines of Markdown of one study's findings.
 
     What fails comes first, and there what fails in most cases; beyond a few lines each part is
-    folded. ``names`` are the study's texts for labels.
+    folded. Sentences that the paper does not make come last, and are not counted. ``names`` are the
+    study's texts for labels.
     """
-    judged = group_by_sentence(rows)
+    sentences, smoke = group_by_sentence(rows), is_smoke(rows)
+    ours = [one for one in sentences if one.first_row["source"] == OUR_SENTENCE]
+    judged = [one for one in sentences if one not in ours]
     lines = [_summarize(judged), ""]
     for part, (heading, count) in PARTS.items():
         in_part = sorted((sentence for sentence in judged if sentence.part == part), key=_rank)
         if in_part:
-            items = [format_sentence(sentence, names, is_smoke(rows)) for sentence in in_part]
+            items = [format_sentence(sentence, names, smoke) for sentence in in_part]
             lines += [f"**{heading}** ({len(items)} of {len(judged)} sentences)", ""]
             more = f"{len(items) - count} more" if count else "the sentences"
             lines += [*items[:count], "", *fold(more, items[count:])]
-    return lines
+    items = [format_sentence(sentence, names, smoke) for sentence in ours]
+    return [*lines, *["**What we say, and the paper does not**", "", *items, ""] * bool(ours)]
 
 
 def _summarize(judged: Sequence[Sentence]) -> str:

@@ -29,6 +29,7 @@ from concord_studies.claims.verdicts import (
 )
 from concord_studies.intervals import replication_reach
 from concord_studies.io import dump_yaml
+from concord_studies.pages.claims import state_reason
 from concord_studies.results import Measured
 from concord_studies.runs.run import amplifies
 
@@ -654,3 +655,52 @@ def test_what_was_not_varied_is_said_with_what_is_known_to_need_it(tmp_path):
     assert of == "Seeds of p were not varied."
     assert ledger.note_unvaried_seeds([alone | {"source": ledger.OURS}], path) == ""
     assert ledger.note_unvaried_seeds([alone | {"scale": "smoke"}], path) == ""
+
+
+def of_excess(*values, verdict=FAILS, **more):
+    """Return a judgement whose numbers, all exact, exceed the rule by values."""
+    ends = np.array([values] * 3)
+    margin = checks.Margin(1 + max(values), 1.0, 1.0, high=1, what="ratio")
+    return verdicts.Judgement(verdict, "", margin, checks.Excess(*ends, **more))
+
+
+def test_what_fails_says_how_often_and_by_how_much():
+    assert of_excess(-0.5, 0.25, 0.125).number.endswith("; not met in 2 of 3, by up to 0.25")
+    assert of_excess(0.25).number.endswith("(rule: at most 1); not met by 0.25")
+    assert of_excess(0.0, -1.0, strict=True).number.endswith("(rule: at most 1); not met in 1 of 2")
+    assert of_excess(INF, -1.0).number.endswith("; not met in 1 of 2")
+    assert of_excess(-0.5, verdict=HOLDS).number.endswith("(rule: at most 1)")
+    assert verdicts.Judgement(FAILS, "").number == ""
+
+
+def test_reasons_have_numbers_of_all_cases():
+    cases = [of_excess(-0.5, 0.25), of_excess(0.125, 0.5, -1.0), verdicts.Judgement(NOT_RUN, "")]
+    find = partial(verdicts.find_reason_number, judgement=cases[1], all_cases=cases)
+    assert [find(name) for name in ("worst", "by", "failing", "cases")] == ["1.5", "0.5", "3", "5"]
+    find = partial(verdicts.find_reason_number, judgement=cases[2], all_cases=cases)
+    assert (find("worst"), find("by")) == (None, None)
+
+
+def test_a_reason_is_that_of_the_verdict():
+    because = {"holds": "It does.", "fails": "Beyond by {by}. It is {worst}.", "open": "Who knows?"}
+    stated = build(claim.Claim, {"where": "w", "says": "s", "because": because})
+    assert state_reason(stated, HOLDS) == state_reason(stated, INSIDE) == "It does."
+    assert state_reason(stated, FAILS, {"worst": "2", "by": None}.get) == "It is 2."
+    assert state_reason(stated, TIE) == "Who knows?"
+    assert state_reason(stated, NOT_RUN) == state_reason(stated, OUTSIDE) == ""
+
+
+def test_what_fails_in_part_and_what_we_say_ourselves_are_apart_on_the_scoreboard():
+    blank = {"paper": "p", "reading": "published", "source": "print"}
+    rows = [
+        {**blank, "claim": "a", "case": "n=1", "verdict": FAILS},
+        {**blank, "claim": "a", "case": "n=2", "verdict": HOLDS},
+        {**blank, "claim": "b", "case": "", "verdict": FAILS},
+        {**blank, "claim": "c", "case": "", "verdict": HOLDS, "source": ledger.OUR_SENTENCE},
+    ]
+    columns, cells = ledger.scores(rows)
+    assert columns[2:] == ["sentences", "fails", "fails in part", "open", "holds", "neither"]
+    assert cells == [
+        ["p", "published", *"211000"],
+        ["p", "published, our sentences", *"100010"],
+    ]

@@ -60,6 +60,19 @@ def test_what_fails_most_comes_first_and_many_lines_are_folded():
     assert "<summary>4 more</summary>" in text and text.count("\n- ") == 10
 
 
+def test_sentences_that_the_paper_does_not_make_come_last():
+    own = row("b", "does not hold", source=ledger.OUR_SENTENCE)
+    text = half_page(own, row("a", "holds"))
+    assert text.startswith("Sentences: 0 failing, 0 open, 1 holding.") and "What fails" not in text
+    assert text.index("a is so.") < text.index("What we say") < text.index("b is so.")
+
+
+def test_the_reason_is_that_of_the_reading_whose_number_is_shown():
+    both = [row("a", "holds", because="Well."), row("a", "does not hold", because="Badly.")]
+    both[1] |= {"reading": "released"}
+    assert "*Why:* Badly." in half_page(*both) and "Well." not in half_page(*both)
+
+
 def test_failing_and_open_claims_of_papers_say_why():
     committed = ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml")
     studies = everything.studies()

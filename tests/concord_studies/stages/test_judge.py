@@ -228,6 +228,23 @@ def test_cases_are_committed_one_by_one_and_counted_as_one_sentence(tmp_path):
     assert "Fails in 1 of 3 cases: n 20." in page
 
 
+def test_the_number_that_decides_is_committed_and_shown_where_nothing_was_judged(tmp_path):
+    path, expected = ledger_of(tmp_path, a="does not hold", b="holds"), tmp_path / "expected.yaml"
+    rows = [{**row, "number": "ratio: 2 (rule: at most 1)"} for row in ledger.read_rows(path)]
+    path.write_text(table_of(ledger.COLUMNS, rows))
+    write_provenance([path])
+    expect(path, expected, tmp_path)
+    assert "published: [does not hold, 'ratio: 2 (rule: at most 1)']" in expected.read_text()
+    assert ledger.changes(path, expected, strict=True).lines == ()
+    # Where it was not run, the committed number stays, and pages show it.
+    lost = ledger_of(tmp_path, a="not run", b="holds")
+    expect(lost, expected, tmp_path)
+    assert yaml.safe_load(expected.read_text())["p"]["a"]["published"][1].startswith("ratio: 2")
+    judge.ledger([lost], [tmp_path / "l.csv", tmp_path / "l.md"], expected)
+    assert "**does not hold, committed (published).** Ratio: 2" in (tmp_path / "l.md").read_text()
+    assert ledger.read_rows(tmp_path / "l.csv")[0]["verdict"] == "not run"
+
+
 def test_verdicts_that_differ_are_listed_apart_from_new_ones(committed, tmp_path):
     expected, _ = committed
     same = ledger.changes(ledger_of(tmp_path, a="holds", b="does not hold"), expected, True)

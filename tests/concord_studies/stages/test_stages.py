@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -43,10 +44,11 @@ def project(tmp_path_factory):
     study.write_text(yaml.safe_dump(PAPER, sort_keys=False))
     shutil.copy(CONFIG, folder / "config")
     study = Study(study.parent, load_config(folder / "config" / "config.yaml"))
-    (experiment,) = by_hand.experiments(study).values()
-    runs = by_hand.write(experiment, place(folder))
-    command("sample", runs, "-o", place(folder) / "draws.nc")
-    command("measure", runs, place(folder) / "draws.nc", "-o", place(folder) / "metrics.csv")
+    for name, experiment in by_hand.experiments(study).items():
+        results = place(folder).with_name(name)
+        runs = by_hand.write(experiment, results)
+        command("sample", runs, "-o", results / "draws.nc")
+        command("measure", runs, results / "draws.nc", "-o", results / "metrics.csv")
     for section, name in (("figures", "fig1"), ("tables", "end")):
         by_hand.plan_entry(study, folder / "results", section, name)
     return folder
@@ -119,8 +121,25 @@ def test_a_figure_with_a_run_that_diverged_is_drawn_with_its_sidecars(project):
     assert all(path.stat().st_size > 1000 for path in outputs)
     assert "step size 0.02 or 5" in (folder / "fig1.caption.md").read_text()
     sidecar = json.loads((folder / "fig1.json").read_text())
-    assert len(sidecar["inputs"]) == 1 and sidecar["seed"] == 1
+    assert len(sidecar["inputs"]) == 2 and sidecar["seed"] == 1
     assert "diverged" in outputs[1].read_text()
+
+
+def test_a_caption_says_the_numbers_of_its_runs_and_no_others(project):
+    """What diverged, or is out of its bounds, is left out; of another experiment it is read."""
+    folder = project / "results" / "x" / "figures"
+    command("draw", folder / "fig1.yaml", "-o", folder / "fig1.pdf")
+    caption = json.loads((folder / "fig1.json").read_text())["caption"]
+    ends = [row for row in rows(project, CALM, "w2_exact") if row["iteration"] == "25"]
+    low, high = sorted(float(row["value"]) for row in ends if row["agent"] != "average")
+    found = re.fullmatch(
+        r"4 agents, 30 chains, 25 iterations: ([\d.]+)(?: to ([\d.]+))?\.", caption["caption"]
+    )
+    assert [float(found[1]), float(found[2] or found[1])] == pytest.approx([low, high], rel=0.1)
+    assert re.fullmatch(r"Alone 0\.\d+\.", caption["ours"])
+    for suffix in ("caption.md", "caption.rst"):
+        text = (folder / f"fig1.{suffix}").read_text()
+        assert "30 chains" in text and "ends at" not in text and "times as far" not in text
 
 
 def test_a_table_is_written_in_three_forms(project):
