@@ -164,7 +164,9 @@ def test_what_the_package_never_imports_is_no_run_time_dependency() -> None:
     files = sorted((ROOT / "src").rglob("*.py"))
     modules = set().union(*map(imported, files))
     modules |= {
-        name for file in files for name in re.findall(r'(?:optional|find_spec)\("(\w+)', file.read_text())
+        name
+        for file in files
+        for name in re.findall(r'(?:optional|find_spec)\("(\w+)', file.read_text())
     }
     used = {canonicalize_name(name) for m in modules for name in distributions.get(m, [m])}
     names = {canonicalize_name(requirement.name) for requirement in RUN_TIME}

@@ -93,8 +93,8 @@ def files_of(study: Study) -> set[Path]:
 def test_what_one_study_alone_needs_is_in_its_folder():
     """A kind of studies in src serves two of them or src itself, or a document offers it to users.
 
-    Kinds of the library's rooms are for every caller of Concord. Pages on the arena and the ledger's
-    are of studies.
+    Kinds of the library's rooms are for every caller of Concord. Pages on the arena and the
+    ledger's are of studies.
     """
     users: dict[Path, set[str]] = defaultdict(set)
     for folder in everything.STUDIES:

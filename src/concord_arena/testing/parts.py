@@ -12,20 +12,16 @@ from typing import Any, TypeVar
 import numpy as np
 
 from concord import streams
-from concord.chains import Labels, sample_chains
 from concord.contracts import declaration_of_problem, dtype_of
 from concord.errors import ConcordError
-from concord.networks.network import Network
-from concord.networks.topology import ChosenTopology, build_graph
+from concord.networks.topology import ChosenTopology
 from concord.options import plain
 from concord.problem import WithMiniBatches, WithPotential
 from concord.problems.from_options import NoDataSets
-from concord.record import Record
-from concord.samplers.de_sgld import DESGLD
 from concord.sampling import initial, partition
-from concord.sampling.schedules import Schedule
+from concord_arena.testing.runs import sample_run
 from concord_arena.testing.variants import Bare, Inapplicable, expect, regression, variants
-from concord_studies.metrics import Measurement, Row, check_network, find_family
+from concord_studies.metrics import Row, check_network, find_family
 
 AGENTS, CHAINS = 3, 2
 
@@ -115,20 +111,11 @@ def draws_have_the_stated_moments(module: Any) -> None:
             )
 
 
-def _sample_run(problem: Any, seed: int = 1) -> Measurement:
-    """Sample a short run of DE-SGLD on a ring of five agents, to be measured."""
-    network, start = Network(build_graph("ring", 5), None), initial.Law("normal")
-    sampler, stream = DESGLD(Schedule(0.01)), partial(streams.generator, 1)
-    about: Any = {"law": start, "record": Record(), "seed": seed, "labels": Labels()}
-    trace = sample_chains(sampler, problem, network, chains=4, iterations=6, **about)
-    return Measurement(trace, problem, network, sampler, start, 6, stream)
-
-
 def a_run_is_measured_or_refused(module: Any) -> None:
     """Check that a short run of DE-SGLD gives rows of the family's metrics, or a ConcordError."""
     family = find_family(_kind(module))
     for problem in (regression(5, 2), Bare(5)):
-        run = _sample_run(problem)
+        run = sample_run(problem)
         try:
             check_network(_kind(module), None)
             rows = list(family.rows(run))
@@ -148,12 +135,12 @@ def a_run_is_measured_or_refused(module: Any) -> None:
 def no_number_of_diverged_chains_is_finite(module: Any) -> None:
     """Check that what depends on draws is nan or infinite once all chains have diverged.
 
-    A number that another seed leaves as it is, such as a count of messages, does not depend on them.
+    What another seed leaves as it is, such as a count of messages, does not depend on them.
     """
 
     def sample_twice(problem: Any) -> list[Any]:
         check_network(_kind(module), None)
-        run, other = _sample_run(problem), _sample_run(problem, seed=2)
+        run, other = sample_run(problem), sample_run(problem, seed=2)
         return [run, *({row[:3]: row for row in family.rows(m)} for m in (run, other))]
 
     family = find_family(_kind(module))

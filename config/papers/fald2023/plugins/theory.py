@@ -21,7 +21,7 @@ is no normal one, as averages are taken at random.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
