@@ -23,7 +23,7 @@ def test_a_file_is_a_kind_as_soon_as_it_is_there(tmp_path, monkeypatch):
         (tmp_path / name).touch()
     folders = [*import_module("concord.samplers").__path__, str(tmp_path)]
     monkeypatch.setattr(kinds, "_folders", lambda package: folders)
-    sources = kinds._modules.__wrapped__("samplers")  # not what it remembers
+    sources = kinds._built_in_sources.__wrapped__("samplers")  # not what it remembers
     assert set(sources) == {*kinds.built_in("samplers"), "of_mine"}
 
 
@@ -68,7 +68,7 @@ def test_a_problem_declares_what_is_to_be_said_of_it(tmp_path, declares, name, s
 def test_samplers_and_problems_start_quickly():
     """None of them imports at its top what costs start-up time and is needed by few."""
     rooms = ("samplers", "problems")
-    modules = [source.module for room in rooms for source in kinds._modules(room).values()]
+    modules = [source.module for room in rooms for source in kinds._built_in_sources(room).values()]
     code = f"import importlib, sys; [importlib.import_module(m) for m in {modules}]"
     loaded = {name.partition(".")[0] for name in python(f"{code}; print(*sys.modules)").split()}
     heavy = {"matplotlib", "pandas", "sklearn", "ot", "torch", "scipy", "networkx", "h5netcdf"}
@@ -93,8 +93,8 @@ def files_of(study: Study) -> set[Path]:
 def test_what_one_study_alone_needs_is_in_its_folder():
     """A kind of studies in src serves two of them or src itself, or a document offers it to users.
 
-    Kinds of the library's rooms are for every caller of Concord. Pages on the arena and the
-    ledger's are of studies.
+    Kinds of the library's rooms are for every caller of Concord. Pages on the arena and those of
+    the ledger are of studies.
     """
     users: dict[Path, set[str]] = defaultdict(set)
     for folder in everything.STUDIES:

@@ -1,9 +1,11 @@
 """Kinds of samplers, problems, topologies and so on: one file each, found by its name.
 
-The kinds of a room are the modules of its package in Concord (``ROOMS``), entry points of installed
-distributions (group ``concord.<room>``), and the files ``plugins/<room>/<name>.py`` of the studies
-in use. A study's folder ``plugins`` is the package ``concord_plugins.<key>``, whose files may
-import each other (``from ..theory import bound``). A file is executed when its kind is used.
+A *kind* is a sampler, a way to build a problem, a topology; a *room* is a group of kinds of one
+sort, such as ``samplers``, named like the folder of their files. The kinds of a room are the
+modules of its package in Concord (``ROOMS``), entry points of installed distributions (group
+``concord.<room>``), and the files ``plugins/<room>/<name>.py`` of the studies in use. A study's
+folder ``plugins`` is the package ``concord_plugins.<key>``, whose files may import each other
+(``from ..theory import bound``). A file is executed when its kind is used.
 """
 
 import importlib
@@ -23,7 +25,11 @@ from concord.errors import ConcordError, nearest, short
 
 
 class Room(NamedTuple):
-    """A group of kinds: the noun for one, their packages, and the names that each file defines."""
+    """A group of kinds such as the samplers.
+
+    noun: for one kind, such as "sampler". packages: those that hold its modules. defines: the names
+    that each module has to define, separated by spaces.
+    """
 
     noun: str
     packages: tuple[str, ...]
@@ -43,9 +49,9 @@ ROOMS = {  # packages above the library add theirs
 
 @dataclass(frozen=True, kw_only=True)
 class Declaration:
-    """What the module of a kind says of it beside its functions.
+    """A declaration in the module of a kind.
 
-    name: for readers, such as "Erdős-Rényi"; they see its key otherwise.
+    name: the kind's name for readers, such as "Erdős-Rényi"; "": its key.
     """
 
     name: str = ""
@@ -67,15 +73,15 @@ _files: dict[tuple[str, str], Source] = {}  # of their kinds, by room and name
 
 
 def add_rooms(rooms: Mapping[str, Room]) -> None:
-    """Register rooms; one that exists gets the packages of the new one, too."""
+    """Register rooms by name; a room that exists gets further packages."""
     for name, room in rooms.items():
         packages = ROOMS[name].packages if name in ROOMS else ()
         ROOMS[name] = room._replace(packages=tuple(dict.fromkeys((*packages, *room.packages))))
-    _modules.cache_clear()
+    _built_in_sources.cache_clear()
 
 
 @cache
-def _modules(room: str) -> dict[str, Source]:
+def _built_in_sources(room: str) -> dict[str, Source]:
     """Return the sources of a room's built-in kinds, by name, without importing them."""
     return {
         module.name: Source(f"{package}.{module.name}")
@@ -110,19 +116,19 @@ def _find_source(room: str, name: object) -> Source | None:
     """Return the source of a kind; None if there is no such kind."""
     if not isinstance(name, str):
         return None
-    source = _files.get((room, name)) or _modules(room).get(name)
+    source = _files.get((room, name)) or _built_in_sources(room).get(name)
     return source or _entry_points(room).get(name)
 
 
 def built_in(room: str) -> tuple[str, ...]:
     """Return the names of the built-in kinds of a room, such as "samplers"."""
-    return tuple(sorted(_modules(room)))
+    return tuple(sorted(_built_in_sources(room)))
 
 
 def names(room: str) -> tuple[str, ...]:
     """Return the names of a room's kinds: built in, installed, and of the studies in use."""
     of_studies = {name for where, name in _files if where == room}
-    return tuple(sorted({*_modules(room), *_entry_points(room), *of_studies}))
+    return tuple(sorted({*_built_in_sources(room), *_entry_points(room), *of_studies}))
 
 
 def exists(room: str, name: object) -> bool:
@@ -131,13 +137,16 @@ def exists(room: str, name: object) -> bool:
 
 
 def find(room: str, name: object, where: str = "") -> Any:
-    """Return the module of a kind, or a sampler's class; ``where`` is its place for messages."""
+    """Import a kind and return its module, or a sampler's class.
+
+    where: the place that names the kind, such as "sampler", for messages.
+    """
     source = _find_source(room, name)
     if source is None:
         sentence = f"there is no {ROOMS[room].noun} {short(name)}; {nearest(name, names(room))}"
         raise ConcordError(f"{where}.kind: {sentence}" if where else sentence)
     try:
-        return object_of(room, importlib.import_module(source.module))
+        return kind_in_module(room, importlib.import_module(source.module))
     except (Exception, SystemExit) as error:
         if not source.origin:
             raise
@@ -148,8 +157,11 @@ def find(room: str, name: object, where: str = "") -> Any:
 
 
 @cache
-def object_of(room: str, module: ModuleType) -> Any:
-    """Return the module of a kind, or a sampler's one class; refuse one that lacks a definition."""
+def kind_in_module(room: str, module: ModuleType) -> Any:
+    """Return the kind that a module defines: a sampler's one class, or the module itself.
+
+    A ConcordError if the module lacks a definition that the room asks for.
+    """
     if missing := [name for name in ROOMS[room].defines.split() if not hasattr(module, name)]:
         lacking = " and ".join(missing)
         raise ConcordError(f"it lacks {lacking}, which a {ROOMS[room].noun} defines; add it")
@@ -169,13 +181,13 @@ def options_of(kind: object) -> Any:
 
 
 def declaration_of(module: object) -> Declaration:
-    """Return the declaration in the module of a kind; one that says nothing if there is none."""
+    """Return the declaration in the module of a kind; an empty one if there is none."""
     stated = (value for value in vars(module).values() if isinstance(value, Declaration))
     return next(stated, Declaration())
 
 
 def display_name(kind: object) -> str:
-    """Return a kind's name for readers, such as "DE-SGLD". "" if it declares none."""
+    """Return a kind's name for readers, such as "DE-SGLD"; "" if it declares none."""
     return str(getattr(kind, "name", "")) if isinstance(kind, type) else declaration_of(kind).name
 
 
@@ -186,7 +198,7 @@ def is_loaded(room: str, name: str) -> bool:
 
 
 def location(room: str, name: str) -> Path:
-    """Return the source file of a kind, which is not executed. A ConcordError if there is none."""
+    """Return the source file of a kind without executing it; a ConcordError if there is none."""
     source = _find_source(room, name)
     spec = find_spec(source.module) if source else None
     if spec is None or spec.origin is None:
@@ -195,13 +207,13 @@ def location(room: str, name: str) -> Path:
 
 
 def origin(room: str, name: str) -> str:
-    """Return the file or distribution of a plug-in for readers. "" for a built-in kind."""
+    """Return the file or distribution of a plug-in, as text for readers; "" for a built-in kind."""
     source = _find_source(room, name)
     return source.origin if source else ""
 
 
 def use(*folders: Path) -> None:
-    """Use the plug-ins in the folders ``plugins`` of these studies, and of no other study."""
+    """Register the plug-ins in the folders ``plugins`` of some studies, in place of all others."""
     importlib.invalidate_caches()
     _files.clear()
     studies[:] = folders
@@ -215,7 +227,10 @@ def use(*folders: Path) -> None:
 
 
 def add(path: Path) -> tuple[str, str]:
-    """Register a plug-in's file; return its room, the folder's name, and its own name."""
+    """Register a plug-in's file; return its room and its name.
+
+    The room is the folder's name if that is one, else ``samplers``.
+    """
     folder, name = path.absolute().parent, path.stem
     if folder.parent.name == "plugins" and folder.name not in ROOMS:
         raise ConcordError(f"{path}: no room is called so; {nearest(folder.name, ROOMS)}")
@@ -227,12 +242,12 @@ def add(path: Path) -> tuple[str, str]:
     if exists(room, name):
         owner = origin(room, name) or "Concord"
         raise ConcordError(f"{path}: {owner} has {room}/{name} already; rename the file")
-    _files[room, name] = Source(module_of(path), str(path))
+    _files[room, name] = Source(module_name(path), str(path))
     return room, name
 
 
-def module_of(path: Path) -> str:
-    """Return the name of a file's module, of a package whose folder is ``plugins`` or its own."""
+def module_name(path: Path) -> str:
+    """Return the name of a plug-in's module, whose package is the folder ``plugins`` or its own."""
     folder, below = path.absolute().parent, path.stem
     if folder.name in ROOMS:
         folder, below = folder.parent, f"{folder.name}.{below}"

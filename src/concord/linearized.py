@@ -1,4 +1,4 @@
-r"""Laws of samplers on problems that are not Gaussian, approximately: agents linearized on the way.
+r"""Approximate Gaussian laws of samplers on smooth problems, whose gradients are re-linearized.
 
 Where gradients are not affine a law is not Gaussian, and no recursion of moments is exact. At
 iterations 0, 1, 2, 3, 4, 6, 9, ... every agent's gradient is replaced by the affine one that has
@@ -20,9 +20,9 @@ import numpy as np
 
 from concord.laws import exact
 from concord.laws.exact import Moments, Update
-from concord.laws.law import LawInputs, add_gradient_errors, laws_of_updates, update_of
+from concord.laws.law import LawInputs, add_gradient_errors, laws_of_updates
 from concord.laws.paths import Path
-from concord.laws.read_off import NoLaw
+from concord.laws.read_off import NoLaw, StepReader
 from concord.minibatches import batches_of
 from concord.networks.network import Network
 from concord.problem import Problem
@@ -35,13 +35,15 @@ DIVERGED = 1e4  # standard deviations of the fit
 
 
 class LinearizedPath(Path):
-    """The approximate laws of versions of a sampler on a smooth problem, linearized in parts.
+    """Approximate Gaussian laws of a sampler's settings on a smooth problem.
 
-    errors: covariance of the errors of mini-batches, as of ``laws_of_versions``.
-    normal_fit: the Gaussian that fits the posterior, whose width says what is small and what
-    diverged.
-    positions: the moments of an agent's start. ``NoLaw`` where the sampler has no law on Gaussian
-    problems either.
+    Gradients are linearized anew at iterations that grow by half; a *part* lies between two of
+    them.
+
+    positions: mean and covariance of an agent's start. normal_fit: the Gaussian fitted to the
+    posterior, in whose standard deviations divergence is judged. mix: the read-out, (agents,
+    agents). errors: covariances of mini-batch errors, as of ``laws_of_versions``. Raises ``NoLaw``
+    where the sampler has no law on Gaussian problems either.
     """
 
     def __init__(
@@ -54,7 +56,7 @@ class LinearizedPath(Path):
         mix: np.ndarray | None = None,
         errors: np.ndarray | None = None,
     ) -> None:
-        """Set up the laws of samplers on a problem. ``NoLaw`` if starts have no known moments."""
+        """Prepare the laws of samplers; raise ``NoLaw`` if starts have no known moments."""
         if positions is None:
             raise NoLaw("of these starts only draws are known; take another initial")
         refuse_local_steps(samplers)
@@ -65,6 +67,7 @@ class LinearizedPath(Path):
         starts = exact.stack_versions([start] * len(samplers))
         no_step: Any = None  # it goes by parts
         super().__init__(no_step, starts, agents, dim, mix)
+        self._readers: list[StepReader] = []  # of the last linearization
         # Where gradients are linearized, the updates and paths from there, and the moments there.
         self._begins: list[int] = []
         self._parts: list[tuple[list[Update], Path, Moments]] = []
@@ -72,7 +75,11 @@ class LinearizedPath(Path):
     def _advance(
         self, moments: Moments, first: int, end: int, done: Callable[[int], object] = lambda n: None
     ) -> Moments:
-        """Return the moments at iteration ``end``, linearizing further parts where needed."""
+        """Return the moments at iteration ``end``, linearizing further parts where needed.
+
+        moments, first: ignored, since every part keeps its own first moments. done: is told the
+        number of iterations.
+        """
         while not self._begins or _next_linearization(self._begins[-1]) <= end:
             self._begin_part()
         place = bisect_right(self._begins, end) - 1
@@ -83,7 +90,7 @@ class LinearizedPath(Path):
     def _sum_moments(self, moments: Moments, first: int, end: int) -> Moments | None:
         """Return the moments of the sum of the positions over iterations (first, end].
 
-        All along agents are linearized as they are where the sum ends.
+        Gradients are those linearized at ``end``, for all of these iterations.
         """
         self._advance(self._start, 0, end)
         return self._parts[bisect_right(self._begins, end) - 1][1]._sum_moments(moments, first, end)
@@ -113,16 +120,16 @@ class LinearizedPath(Path):
         self._parts.append((updates, self._build_path(updates), (mean, cov)))
 
     def _build_path(self, updates: list[Update]) -> Path:
-        """Return the laws that updates give, from the initial moments that the updates state."""
+        """Return the laws of affine updates, each from its own initial moments."""
         arguments = self._agents, self._dim, self._positions
         starts = [exact.initial_moments(*arguments, update.start) for update in updates]
         cycle = self._parts[0][1]._cycle if self._parts else None  # the same all along
         return laws_of_updates(updates, starts, self._network, self._dim, cycle=cycle)
 
     def _linearize(self, moments: Moments) -> list[Update]:
-        """Return the updates on the problem linearized at the agents' current moments.
+        """Return the samplers' updates on the problem linearized at the agents' moments.
 
-        What has diverged is linearized at the fit, and stays infinite.
+        Samplers that have diverged are linearized at the fit, and their moments stay infinite.
         """
         wide, (agents, dim) = self._fit.cov, (self._agents, self._dim)
         marginals = exact.marginals(*moments, agents, dim)
@@ -141,17 +148,19 @@ class LinearizedPath(Path):
         fine &= np.isfinite(gram).all(axis=(1, 2, 3)) & np.isfinite(shift).all(axis=(1, 2))
         moments[0][~fine] = np.inf
         gram[~fine], shift[~fine] = self._fit.hessians, 0.0
-        problems = map(QuadraticProblem, gram, np.nan_to_num(shift))
-        return [self._update(*pair) for pair in zip(self._samplers, problems, strict=True)]
-
-    def _update(self, sampler: Algorithm, problem: QuadraticProblem) -> Update:
-        """Return a sampler's affine update on a problem, with the errors of mini-batches if any."""
-        update = update_of(sampler, problem, self._network)
-        return update if self._errors is None else add_gradient_errors(update, self._errors)
+        problems = [*map(QuadraticProblem, gram, np.nan_to_num(shift))]
+        self._readers = [
+            reader.on(problem) for reader, problem in zip(self._readers, problems, strict=False)
+        ] or [
+            StepReader(sampler, problem, self._network)
+            for sampler, problem in zip(self._samplers, problems, strict=True)
+        ]
+        updates, errors = [reader.update() for reader in self._readers], self._errors
+        return updates if errors is None else [add_gradient_errors(u, errors) for u in updates]
 
 
 def refuse_local_steps(samplers: Sequence[Algorithm]) -> None:
-    """Raise ``NoLaw`` for samplers whose agents make several steps between two vectors."""
+    """Raise ``NoLaw`` for samplers whose agents take several steps between two exchanges."""
     if any(getattr(sampler, "period", 1) > 1 for sampler in samplers):
         raise NoLaw(
             "agents make several steps between two vectors, along which they are not linearized; "
@@ -162,8 +171,8 @@ def refuse_local_steps(samplers: Sequence[Algorithm]) -> None:
 def law_of_run(run: LawInputs) -> exact.Law:
     """Return the approximate law of a run's agents at its recorded iterations.
 
-    ``NoLaw`` where it is not finite. That is no divergence of the sampler: over a wide Gaussian the
-    mean of a gradient that grows exponentially is far larger than over the chains.
+    Raises ``NoLaw`` where the law is not finite, though chains may be: the mean of a gradient that
+    grows exponentially is far larger over a wide Gaussian than over chains.
     """
     if batches_of(run.sampler) is not None:
         raise NoLaw(

@@ -1,9 +1,8 @@
-"""The memory that a call will take, which is looked at before it starts.
+"""Estimate the memory that a call will take, and refuse the call if there is less.
 
-Estimates are of what a call surely holds at once: what it records, with the copies that are made on
-the way, and the matrices of laws. They are within a factor of two of measured peaks. What some runs
-take besides is not in them: gradients of large problems, counts that differ between chains,
-averages of predictions.
+Estimates cover the recorded arrays with their copies, and the matrices of laws, within a factor of
+two of measured peaks. Not covered are gradients of large problems, counts that differ between
+chains, and averages of predictions.
 """
 
 import os
@@ -42,16 +41,16 @@ def require_memory(needed: float, memory: float | None, remedy: str) -> None:
 
 
 def available_memory() -> float:
-    """Return how many bytes of memory this process can still take; inf where no limit is known.
+    """Return the bytes of memory that this process can still take; inf where no limit is known.
 
-    The number is the least of what the machine has available (other systems than Linux: all that
-    it has) and what limits of the process and its control groups leave.
+    That is the least of the machine's available memory (on other systems than Linux: all of it) and
+    what the limits of the process and of its control groups leave.
     """
     return min(_read_limits(), default=float("inf"))
 
 
 def _read_limits() -> Iterator[float]:
-    """Read the system's limits of memory; yield the bytes that each leaves to this process."""
+    """Yield the bytes that each of the system's limits of memory leaves to this process."""
     try:
         lines = (PROC / "meminfo").read_text().splitlines()
         yield from (1024 * int(line.split()[1]) for line in lines if "MemAvailable" in line)
@@ -92,11 +91,11 @@ def estimate_trace_bytes(
     return total + agents * dim * chains * BYTES
 
 
-def estimate_law_bytes(count: int, agents: int, dim: int, most: float) -> float:
+def estimate_law_bytes(count: int, agents: int, dim: int, largest: float) -> float:
     """Estimate the bytes that a law's moments at ``count`` iterations take.
 
-    most: the largest number of entries agents * dim for which a step is read.
+    largest: the largest number of entries agents * dim for which a step is read.
     """
     numbers = 2 * count * (agents + 1) * dim * (1 + dim)
-    matrices = SQUARES * min(agents * dim, most) ** 2
+    matrices = SQUARES * min(agents * dim, largest) ** 2
     return (numbers + matrices) * BYTES + count * OF_LAW

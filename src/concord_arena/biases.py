@@ -54,6 +54,7 @@ class BiasMap:
 
 
 def _plot(table: pandas.DataFrame) -> Figure:
+    """Plot ``BiasMap.table``: a panel for each network, a curve for each batch size."""
     from matplotlib.figure import Figure
 
     from concord_studies.figures import style
@@ -89,8 +90,8 @@ def bias_map(
 ) -> BiasMap:
     """Compute the stationary bias of SGLD by step size, batch size and network.
 
-    It is that of the law that the draws have in the end, exactly: nothing is sampled. docs/bias.md
-    has an example and what it shows.
+    The bias of the stationary law is computed exactly: nothing is sampled. docs/bias.md has an
+    example.
 
     Parameters
     ----------
@@ -150,7 +151,10 @@ def bias_map(
 def _stationary_bias(
     sampler: Any, problem: Any, network: Network, size: int | None
 ) -> dict[str, float]:
-    """Return the columns of ``BiasMap.table`` for one setting, by name."""
+    """Return the columns of ``BiasMap.table`` for one setting, by name.
+
+    size: of the mini-batches; None: full gradients.
+    """
     agents, dim = problem.agents, problem.dim
     if size is not None:
         if not isinstance(sampler, Batches):
@@ -168,9 +172,9 @@ def _stationary_bias(
         sampler.check_points(problem.counts)
 
     def error_covariances(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
-        """Return the covariances of mini-batch gradient errors at a state's moments.
+        """Return the covariances of mini-batch gradient errors, (agents, dim, dim).
 
-        mean: (S,). cov: (S, S). The result: (agents, dim, dim).
+        They are means over a normal law of the state, with mean (S,) and cov (S, S).
         """
         moments = exact.marginals(mean, cov, agents, dim)
         noise: np.ndarray = problem.batch_noise_covariance(moments.mean, moments.cov, sampler)
@@ -185,7 +189,7 @@ def _stationary_bias(
     if law is None:
         return dict.fromkeys(names, np.inf)
     law_at_rest, target = exact.marginals(*law, agents, dim), problem.posterior
-    parts, b2 = scores.distance(law_at_rest, target), scores.compute_bias(law_at_rest, target)
+    parts, b2 = scores.compare_laws(law_at_rest, target), scores.compute_bias(law_at_rest, target)
     worst, average = parts["worst"], parts["average"]
     values = *(worst[name] for name in names[:3]), b2["worst"], average["w2"], b2["average"]
     return {name: float(value) for name, value in zip(names, values, strict=True)}

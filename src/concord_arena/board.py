@@ -1,4 +1,4 @@
-"""What the arena says of all its cells: one long table of scores."""
+"""The board of the arena: one long table of the scores of all cells, and the names of tasks."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,14 +22,14 @@ _SCORES = re.compile(
 
 
 def name_task(labels: Mapping[str, Any]) -> str:
-    """Return a task's name, as it is printed and typed: its labels, such as "apart, ring"."""
+    """Return a task's name, such as "apart, ring": the values of its run's labels but the entry."""
     return ", ".join(str(v) for k, v in labels.items() if k != "entry") or "task"
 
 
 def choose_tasks(runs: Sequence[Run], typed: Sequence[str]) -> list[Run]:
-    """Return the runs whose task, or a label of it, is among the typed words; without words all.
+    """Return the runs whose task, or one of its labels, is among the typed words.
 
-    A ConcordError if there is none.
+    Without words all runs. A ConcordError if no task has any of the words.
     """
     names = [
         {name_task(run.labels), *(str(v) for k, v in run.labels.items() if k != "entry")}
@@ -45,10 +45,10 @@ def choose_tasks(runs: Sequence[Run], typed: Sequence[str]) -> list[Run]:
 
 
 def iterate_scores(cells: Sequence[Measured]) -> Iterator[list[Any]]:
-    """Yield the rows, with ``COLUMNS``, of the long table of the scores of cells.
+    """Yield the rows of the table of scores, whose columns are ``COLUMNS``.
 
-    The column state says: scored, diverged (the score is infinite), not applicable, or not run. A
-    cell without scores has one row with the reason as its state.
+    The state is scored, diverged (the score is infinite), not applicable, or not run. A cell
+    without scores has one row.
     """
     for cell in cells:
         run = cell.run

@@ -13,21 +13,24 @@ from concord_studies.results import Measured
 from concord_studies.scores import why_no_scores
 
 
-def card(name: str, cells: Sequence[Measured], about: Mapping[str, Any]) -> str:
-    """Return an entry's card; ``about`` is what the catalog says of its sampler."""
-    sections = [*_of_sampler(about), Section("Options", _options(cells[0].run))]
+def format_card(name: str, cells: Sequence[Measured], about: Mapping[str, Any]) -> str:
+    """Return the card of an entry.
+
+    name: the entry's title. about: the description of its sampler by ``describe_kind``.
+    """
+    sections = [*_sampler_sections(about), Section("Options", _describe_options(cells[0].run))]
     steps: list[list[str]] = []
     done: list[tuple[float, list[str]]] = []
     lacking: dict[str, list[str]] = {}
     for cell in cells:
         if (why := why_no_scores(cell)) is not None:
-            lacking.setdefault(why, []).append(": ".join(_place(cell)))
+            lacking.setdefault(why, []).append(": ".join(_locate(cell)))
         elif "share" in cell.run["labels"]:
-            bias = [_value(cell, "stationary_b2", agent) for agent in ("worst", "average")]
-            numbers = cell.run["arena"]["share"], _value(cell, "chosen.", "network"), *bias
+            bias = [_read_value(cell, "stationary_b2", agent) for agent in ("worst", "average")]
+            numbers = cell.run["arena"]["share"], _read_value(cell, "chosen.", "network"), *bias
             steps.append([f"{number:.3g}" for number in numbers])
         else:
-            done += _scores(cell)
+            done += _score_rows(cell)
     if steps:
         text = "b² of the stationary law, computed exactly, along the tuned option."
         columns = ["share of the largest stable value", "value", "worst agent", "average"]
@@ -42,8 +45,8 @@ def card(name: str, cells: Sequence[Measured], about: Mapping[str, Any]) -> str:
     return markdown.page(name, about["is"], sections)
 
 
-def _of_sampler(about: Mapping[str, Any]) -> Iterator[Section]:
-    """Yield what the catalog says of a sampler; a plug-in's equation is text, whatever it holds."""
+def _sampler_sections(about: Mapping[str, Any]) -> Iterator[Section]:
+    """Yield the sections of a sampler's description; a plug-in's equation stays plain text."""
     equation = about["equation"] or ""
     yield (
         Section("Equation", equation)
@@ -57,8 +60,8 @@ def _of_sampler(about: Mapping[str, Any]) -> Iterator[Section]:
             yield Section(name.capitalize(), begins)
 
 
-def _options(run: Mapping[str, Any]) -> str:
-    """Return which options of an entry's sampler are tuned, and which are fixed."""
+def _describe_options(run: Mapping[str, Any]) -> str:
+    """Return a text on the tuned and the fixed options of an entry's sampler."""
     arena = run["arena"]
     stated = {k: v for k, v in run["sampler"].items() if k != "kind" and v is not None}
     share = {arena["tune"]: f"at {arena['share']} of its limit"} if arena["share"] else {}
@@ -70,24 +73,26 @@ def _options(run: Mapping[str, Any]) -> str:
     return f"{sentence}Fixed: {fixed or 'nothing'}."
 
 
-def _value(cell: Measured, metric: str, agent: str) -> float:
+def _read_value(cell: Measured, metric: str, agent: str) -> float:
+    """Return a cell's first value of a metric that begins with ``metric``; nan without one."""
     table = cell.metrics
     rows = (table["metric"].str.startswith(metric) & (table["agent"] == agent)).to_numpy()
     values = table["value"][rows].to_numpy(float)
     return float(values[0]) if len(values) else float("nan")
 
 
-def _place(cell: Measured) -> list[str]:
+def _locate(cell: Measured) -> list[str]:
+    """Return the names of a cell's experiment and task."""
     return [cell.run["experiment"].replace("_", " "), name_task(cell.run["labels"])]
 
 
-def _scores(cell: Measured) -> Iterator[tuple[float, list[str]]]:
-    """Yield the score of a task at each price, with its row of the table."""
+def _score_rows(cell: Measured) -> Iterator[tuple[float, list[str]]]:
+    """Yield, for each unit of the budget, a cell's score and its row of the table."""
     tune = cell.run["arena"]["tune"]
     for price in cell.run["arena"]["budget"]:
-        value = _value(cell, f"b2_by_{price}", "worst")
+        value = _read_value(cell, f"b2_by_{price}", "worst")
         if not np.isnan(value):
-            named = [*_place(cell), price, f"{value:.2g}"]
+            named = [*_locate(cell), price, f"{value:.2g}"]
             metrics = ("stable.", f"chosen.{tune}_by_{price}", f"steps_by_{price}")
-            numbers = [_value(cell, metric, "network") for metric in metrics]
+            numbers = [_read_value(cell, metric, "network") for metric in metrics]
             yield value, [*named, *("" if np.isnan(n) else f"{n:.3g}" for n in numbers)]

@@ -32,7 +32,7 @@ the place of ``b2_by_<price>``, and no targets are set.
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -66,7 +66,7 @@ GEOMETRIC = (*EACH, "w2", "mean_error", "covariance_error")
 
 
 class Scored(NamedTuple):
-    """The rows of a cell's metrics, and the choice of settings with its reasons."""
+    """A cell's score: rows of metrics, and the setting chosen for each price with its reasons."""
 
     rows: list[Row]
     choice: dict[str, Any]
@@ -75,13 +75,14 @@ class Scored(NamedTuple):
 class Task(NamedTuple):
     """A network with problems: the first to choose settings on, the others to judge on.
 
-    names: of the streams of each problem. cache: what scores of all entries share.
+    stream_names: the name of each problem's random streams. event_rng: returns a new generator of
+    the events on the network. cache: reference draws and floors, shared by the scores of entries.
     """
 
     problems: list[Problem]
-    names: list[str]
+    stream_names: list[str]
     network: Network
-    masks: Any
+    event_rng: Callable[[], np.random.Generator]
     cache: dict[Any, Any]
 
 
@@ -93,12 +94,12 @@ _problems: dict[tuple[Any, str], tuple[list[Problem], dict[Any, Any]]] = {}
 def build_task(run: Run, resources: Path) -> Task:
     """Return the task of a run, the same for all entries: problems, network and events.
 
-    Of runs after each other whose problems are the same these are the same objects, so that what is
-    known of a posterior is computed once.
+    Tasks built in a row on the same problems share the problem objects, so that their posteriors
+    are computed once. resources: the folder of downloaded data.
     """
     assert run.arena is not None
 
-    def masks() -> np.random.Generator:
+    def event_rng() -> np.random.Generator:
         return streams.generator(run.seed, "network", run.paper, run.problem.name)
 
     problem_name = run.problem.name
@@ -110,11 +111,11 @@ def build_task(run: Run, resources: Path) -> Task:
         _problems.clear()
         _problems[known_as] = [run.build_problem(resources, name) for name in names], {}
     problems, cache = _problems[known_as]
-    return Task(problems, names, run.network_of_agents, masks, cache)
+    return Task(problems, names, run.network_of_agents, event_rng, cache)
 
 
 class Group(NamedTuple):
-    """Settings that are tried together, what scores them, and what an iteration costs."""
+    """Settings that are tried together, their laws or chains, and the price of an iteration."""
 
     settings: list[Setting]
     laws: Laws | Chains
@@ -122,7 +123,10 @@ class Group(NamedTuple):
 
 
 class ScoredSetting(NamedTuple):
-    """A setting with its score at a budget, and what it pays until it reaches the entry's aim."""
+    """A setting with its score at a budget.
+
+    price: of an iteration, by unit. paid: the price until b² stays below the arena's ``aim``.
+    """
 
     setting: Setting
     price: Mapping[str, float]
@@ -131,7 +135,7 @@ class ScoredSetting(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """The setting chosen at a budget, with the numbers reported of the choice."""
+    """The setting chosen at a budget; ``about`` holds the reason and the numbers to report."""
 
     setting: Setting
     price: Mapping[str, float]
@@ -139,13 +143,13 @@ class Chosen(NamedTuple):
 
 
 def score(run: Run, task: Task) -> Scored:
-    """Choose an entry's setting for each budget on a task, and score it on the judging data."""
+    """Choose an entry's setting for each budget on a task, and score it on the judging problems."""
     sampler, arena = run.sampler.params, run.arena
     assert arena is not None
     try:
         sampler.check(task.problems[0], task.network)
         read = read_out(arena.read, task.network)
-        prices.try_step(sampler, task.problems[0], task.network, task.masks())
+        prices.try_step(sampler, task.problems[0], task.network, task.event_rng())
     except ConcordError as error:
         return Scored([_row_of_network(0, "applicable", 0.0)], {"not applicable": str(error)})
     cell = _Cell(run, task, *read)
@@ -160,25 +164,26 @@ def score(run: Run, task: Task) -> Scored:
         most = max(cell.limits, default=np.nan, key=np.nan_to_num)
         rows.append(_row_of_network(last, f"stable.{arena.tune}", most))
     choice: dict[str, Any] = {}
-    for name in arena.budget:
-        chosen = cell.choose(groups, name)
+    for unit in arena.budget:
+        chosen = cell.choose(groups, unit)
         if chosen is None:
-            choice[name] = {"not applicable": f"an iteration costs no {name}"}
+            choice[unit] = {"not applicable": f"an iteration costs no {unit}"}
             continue
-        choice[name] = chosen.about
-        rows += cell.judge(chosen, name)
+        choice[unit] = chosen.about
+        rows += cell.judge(chosen, unit)
     return Scored(rows, choice)
 
 
 class _Cell:
-    """An entry on a task.
+    """An entry on a task, whose settings are chosen and judged for each unit of cost in its budget.
 
     settings: groups of settings to try, one for each value of a second option. limits: the largest
-    stable value of the tuned option in each group.
+    stable value of the tuned option in each group. ``unit``: gradients, bytes or seconds.
+    ``price``: what an iteration costs, by unit.
     """
 
     def __init__(self, run: Run, task: Task, mix: np.ndarray | None, vectors: float) -> None:
-        """Set run and task; ``mix`` and ``vectors`` are the read-out's matrix and cost."""
+        """Prepare the search; ``mix``, ``vectors``: the matrix and cost of ``read_out``."""
         assert run.arena is not None
         self._run, self._task, self._arena, self._mix = run, task, run.arena, mix
         self._where, self._last = f"{run.experiment}.arena", run.iterations
@@ -195,23 +200,26 @@ class _Cell:
         self._judges: dict[str, Laws | Chains] = {}  # often the same for several prices
 
     def group(self, settings: list[Setting]) -> Group:
-        """Return settings with their laws or chains and their price; ``NoLaw`` without either."""
+        """Return settings with laws or chains that score them; raise ``NoLaw`` without either."""
         sampler, task, size = settings[0].sampler, self._task, len(settings)
-        price = prices.price_per_iteration(sampler, self._first, task.network, task.masks())
+        price = prices.price_per_iteration(sampler, self._first, task.network, task.event_rng())
         price["bytes"] += self._read_bytes
-        price = {name: self._runs * paid for name, paid in price.items()}
-        named = [(task.names[0], self._first)] * size
+        price = {unit: self._runs * paid for unit, paid in price.items()}
+        named = [(task.stream_names[0], self._first)] * size
         samplers, network = [setting.sampler for setting in settings], self._network(sampler, price)
-        return Group(settings, self._path(named, samplers, network, TUNING), price)
+        return Group(settings, self._make_laws(named, samplers, network, TUNING), price)
 
-    def _path(
+    def _make_laws(
         self,
         named: Sequence[tuple[str, Problem]],
         samplers: Sequence[Algorithm],
         network: Network,
         share: int = 1,
     ) -> Laws | Chains:
-        """Return the laws of versions; where none is known chains, ``share`` times fewer."""
+        """Return the laws of samplers, each on its named problem; chains where no law is known.
+
+        share: the factor by which there are fewer chains than in the run.
+        """
         run, problems = self._run, [problem for _, problem in named]
         try:
             positions = run.initial.moments(self._first.dim)
@@ -223,68 +231,69 @@ class _Cell:
         return Chains(samplers, named, network, fewer, self._mix, self._task.cache)
 
     def _network(self, sampler: Algorithm, price: Mapping[str, float]) -> Network:
-        """Return the task's network, with the privacy noise for which the budget spends epsilon."""
+        """Return the task's network, with the privacy noise that spends epsilon over the budget."""
         network, epsilon = self._task.network, self._arena.epsilon
         if epsilon is None:
             return network
         privacy = network.conditions.privacy
         assert privacy is not None
-        (name,) = self._arena.budget
-        each = prices.most_broadcasts(sampler, self._first, network, self._task.masks())
-        sent = max(math.ceil(each * self._count(name, price) - 1e-9), 1)
+        (unit,) = self._arena.budget
+        each = prices.max_broadcasts(sampler, self._first, network, self._task.event_rng())
+        sent = max(math.ceil(each * self._count(unit, price) - 1e-9), 1)
         noise = sigma(epsilon, privacy.delta, privacy.clip, sent)
         hidden = msgspec.structs.replace(privacy, sigma=noise)
         conditions = msgspec.structs.replace(network.conditions, privacy=hidden)
         return Network(network.graph, conditions)
 
-    def _count(self, name: str, price: Mapping[str, float]) -> int:
-        return prices.count_iterations({name: self._arena.budget[name]}, price, self._last)
+    def _count(self, unit: str, price: Mapping[str, float]) -> int:
+        """Count the iterations that the budget in a unit pays for, at most the run's."""
+        return prices.count_iterations({unit: self._arena.budget[unit]}, price, self._last)
 
-    def choose(self, groups: Sequence[Group], name: str) -> Chosen | None:
-        """Return the best setting at a price's budget. None if an iteration costs nothing of it.
+    def choose(self, groups: Sequence[Group], unit: str) -> Chosen | None:
+        """Choose the best setting for a unit's budget; None if an iteration costs nothing in it.
 
-        The search goes on beyond or between the settings of these groups, as ``tuning`` says.
+        The search goes on beyond or between the settings of the groups, as ``tuning`` says.
         """
-        candidates = [each for group in groups for each in self._score_settings(group, name)]
+        candidates = [each for group in groups for each in self._score_settings(group, unit)]
         if not candidates:
             return None
-        chosen, arena = self._choose_best(candidates, name), self._arena
+        chosen, arena = self._choose_best(candidates, unit), self._arena
         if self._seeks:
             more = refine(arena, chosen.setting, self._where)
             return self._choose_best(
-                [*candidates, *self._score_settings(self.group(more), name)], name
+                [*candidates, *self._score_settings(self.group(more), unit)], unit
             )
         for _ in range(WIDER if self._tunes and not arena.paid else 0):
             if not (end := self._edge_of_search(chosen)):
                 break
             more = extend(arena, chosen.setting, end == "largest", self._where)
-            candidates += self._score_settings(self.group(more), name)
-            chosen = self._choose_best(candidates, name)
+            candidates += self._score_settings(self.group(more), unit)
+            chosen = self._choose_best(candidates, unit)
         return chosen
 
-    def _score_settings(self, group: Group, name: str) -> list[ScoredSetting]:
-        """Score settings at a price's budget. None if an iteration costs nothing of it."""
+    def _score_settings(self, group: Group, unit: str) -> list[ScoredSetting]:
+        """Score settings at a unit's budget; an empty list if an iteration costs nothing in it."""
         price, aim, paid = group.price, self._arena.aim, np.full(len(group.settings), np.inf)
-        if not price[name]:
+        if not price[unit]:
             return []
-        b2, k = paid, self._count(name, price)
+        b2, k = paid, self._count(unit, price)
         if k >= 1:
-            due = [k] if aim is None else scores.looks(k, PER_OCTAVE_OF_TUNING)
+            due = [k] if aim is None else scores.grid(k, PER_OCTAVE_OF_TUNING)
             every = group.laws.bias(due)["worst"]
             b2 = every[-1]
             if aim is not None:
-                paid = scores.paid_until(every, np.array(due) * price[name], aim)
+                paid = scores.price_until_solved(every, np.array(due) * price[unit], aim)
         numbers = zip(group.settings, b2.tolist(), paid.tolist(), strict=True)
         return [ScoredSetting(setting, price, *numbers_of) for setting, *numbers_of in numbers]
 
-    def _choose_best(self, candidates: Sequence[ScoredSetting], name: str) -> Chosen:
-        """Return the setting with the least score, or price, and the reasons."""
+    def _choose_best(self, candidates: Sequence[ScoredSetting], unit: str) -> Chosen:
+        """Choose the setting of least price to the aim, or of least score where none reaches it."""
         tune, aim, score = self._arena.tune, self._arena.aim, self._metric
         values = [each.score for each in candidates]
-        reason = f"least {score} of worst after {self._arena.budget[name]:g} {name}"
+        reason = f"least {score} of worst after {self._arena.budget[unit]:g} {unit}"
         if any(np.isfinite(each.paid) for each in candidates):
             score, values = "price", [each.paid for each in candidates]
-            reason = f"least {name} until b2 of worst stays below {aim:g}"
+            reason = f"least {unit} until b2 of worst stays below {aim:g}"
         elif aim is not None:
             reason += f", since none stays below {aim:g}"
         best = int(np.argmin(values))
@@ -308,15 +317,15 @@ class _Cell:
             "least value tried": tuned_value is not None and tuned_value == ends[0],
             "largest value tried": tuned_value is not None and tuned_value == ends[1],
             "within twice the best": float(max(steps) / min(steps)) if steps else 1.0,
-            "iterations": self._count(name, price),
+            "iterations": self._count(unit, price),
             "price of an iteration": dict(price),
         }
         return Chosen(chosen, price, about)
 
     def _edge_of_search(self, chosen: Chosen) -> str | None:
-        """Return at which edge of the values tried the choice lies, "least" or "largest".
+        """Return which of the values tried was chosen, "least" or "largest", or None.
 
-        None where it lies inside, where all diverge, or where what is beyond is not stable.
+        None, too, where all diverge, or where larger values are not stable.
         """
         about, tune = chosen.about, self._arena.tune
         if about["diverged"] == about["settings"]:
@@ -329,75 +338,77 @@ class _Cell:
         )
         return "largest" if about["largest value tried"] and unbounded else None
 
-    def judge(self, chosen: Chosen, name: str) -> Iterator[Row]:
-        """Yield what was chosen at a price's budget, and its scores on the judging data sets."""
+    def judge(self, chosen: Chosen, unit: str) -> Iterator[Row]:
+        """Yield rows of a budget's chosen setting, and of its scores on the judging problems."""
         last, arena, task, setting = self._last, self._arena, self._task, chosen.setting
         for option, value in setting.values.items():
             if isinstance(value, (int, float)):
-                yield _row_of_network(last, f"chosen.{option}_by_{name}", float(value))
-        yield _row_of_network(last, f"steps_by_{name}", chosen.about["within twice the best"])
+                yield _row_of_network(last, f"chosen.{option}_by_{unit}", float(value))
+        yield _row_of_network(last, f"steps_by_{unit}", chosen.about["within twice the best"])
         if self._tunes:
-            yield _row_of_network(last, f"end_by_{name}", float(bool(self._edge_of_search(chosen))))
+            yield _row_of_network(last, f"end_by_{unit}", float(bool(self._edge_of_search(chosen))))
         network = self._network(setting.sampler, chosen.price)
         if arena.epsilon is not None:
             assert network.conditions.privacy is not None
             chosen.about["sigma"] = network.conditions.privacy.sigma
-            yield _row_of_network(last, f"sigma_by_{name}", chosen.about["sigma"])
+            yield _row_of_network(last, f"sigma_by_{unit}", chosen.about["sigma"])
         if (key := f"{setting.sampler} {network.conditions}") not in self._judges:
-            named = list(zip(task.names[1:], task.problems[1:], strict=True))
-            self._judges[key] = self._path(named, [setting.sampler] * arena.sets, network)
+            named = list(zip(task.stream_names[1:], task.problems[1:], strict=True))
+            self._judges[key] = self._make_laws(named, [setting.sampler] * arena.sets, network)
         path = self._judges[key]
-        yield from self._judge(path, name, chosen.price)
-        if name == next(iter(arena.budget)) and isinstance(path, Laws):
-            yield from _rows_of_scores(FOREVER, "stationary_b2", path.limit() or {})
+        yield from self._score(path, unit, chosen.price)
+        if unit == next(iter(arena.budget)) and isinstance(path, Laws):
+            yield from _rows_of_scores(FOREVER, "stationary_b2", path.stationary_bias() or {})
 
-    def _judge(self, path: Laws | Chains, name: str, price: Mapping[str, float]) -> Iterator[Row]:
-        """Yield the scores of laws or chains of the judging data sets at a price's budget."""
-        last, score, end = self._last, self._metric, self._count(name, price)
+    def _score(self, path: Laws | Chains, unit: str, price: Mapping[str, float]) -> Iterator[Row]:
+        """Yield rows of the scores of laws or chains on the judging problems at a budget."""
+        last, score, end = self._last, self._metric, self._count(unit, price)
         if end < 1:  # too dear: it stays where it starts
-            yield from _rows_of_scores(last, f"{score}_by_{name}", scores.ends(path.bias([0])))
+            yield from _rows_of_scores(last, f"{score}_by_{unit}", scores.take_last(path.bias([0])))
             for number in range(self._arena.sets):
-                yield _row_of_network(last, f"status.{name}_set_{number + 1}", 0.0)
+                yield _row_of_network(last, f"status.{unit}_set_{number + 1}", 0.0)
             return
-        due = scores.looks(end, PER_OCTAVE)
+        due = scores.grid(end, PER_OCTAVE)
         b2, further = path.measure(due, self._run.metrics)
-        final = scores.ends(b2)
-        yield from _rows_of_scores(last, f"{score}_by_{name}", final)
+        final = scores.take_last(b2)
+        yield from _rows_of_scores(last, f"{score}_by_{unit}", final)
         for metric, levels in further:
             if metric in GEOMETRIC:
-                yield from _rows_of_scores(last, f"{metric}_by_{name}", levels, each=metric in EACH)
+                yield from _rows_of_scores(last, f"{metric}_by_{unit}", levels, each=metric in EACH)
                 continue
             for level, values in levels.items():
-                yield _row_of_mean(last, level, f"{metric}_by_{name}", values)
+                yield _row_of_mean(last, level, f"{metric}_by_{unit}", values)
         if score != "b2":
             return
-        paid = np.array(due) * price[name]
+        paid = np.array(due) * price[unit]
         for target in scores.TARGETS:
-            hit = {level: scores.paid_until(of, paid, target) for level, of in b2.items()}
-            yield from _rows_of_scores(last, f"{name}_to_{target:g}", hit)
+            hit = {level: scores.price_until_solved(of, paid, target) for level, of in b2.items()}
+            yield from _rows_of_scores(last, f"{unit}_to_{target:g}", hit)
         worst = final["worst"]
         solved = np.where(worst <= max(scores.TARGETS), 1, np.where(np.isfinite(worst), 0, -1))
         for number, value in enumerate(solved):
-            yield _row_of_network(last, f"status.{name}_set_{number + 1}", float(value))
+            yield _row_of_network(last, f"status.{unit}_set_{number + 1}", float(value))
         for row, k in enumerate(due if self._arena.curve else ()):
-            yield _row_of_network(k, f"spent.{name}", k * price[name])
+            yield _row_of_network(k, f"spent.{unit}", k * price[unit])
             of_row = {level: values[row] for level, values in b2.items()}
-            yield from _rows_of_scores(k, f"curve.{name}", of_row, each=False)
+            yield from _rows_of_scores(k, f"curve.{unit}", of_row, each=False)
 
 
 def _drop(values: Mapping[str, Any], tune: str | None) -> dict[str, Any]:
+    """Return values of options, by name, without that of the option ``tune``."""
     return {option: value for option, value in values.items() if option != tune}
 
 
 def _row_of_network(k: int, metric: str, value: float) -> Row:
-    """Return the row of a number of the network that no chance enters."""
+    """Return the row of a deterministic number of the whole network at iteration k."""
     return Row(k, "network", metric, value, chance=False)
 
 
 def _row_of_mean(k: int, level: str, metric: str, values: np.ndarray) -> Row:
-    """Return the row of the mean of values (sets,), with its interval.
+    """Return the row of the mean of values, one of each data set, (sets,), with its 95 % interval.
 
-    The level "exact" is the posterior's own score: a metric of its own of the network.
+    level: of ``scores.LEVELS``, or "exact" for the posterior's score: the network's
+    ``<metric>_exact``.
     """
     if level == "exact":
         level, metric = "network", f"{metric}_exact"
@@ -407,7 +418,7 @@ def _row_of_mean(k: int, level: str, metric: str, values: np.ndarray) -> Row:
 def _rows_of_scores(k: int, metric: str, values: Levels, each: bool = True) -> Iterator[Row]:
     """Yield, by level, the row of the geometric mean of values (sets,) with its 95 % interval.
 
-    each: besides, a row for each data set's number.
+    each: whether to yield a row for each data set besides.
     """
     for level, of_sets in values.items():
         if len(of_sets) == 1:

@@ -44,11 +44,11 @@ def has_posterior(problem: Problem) -> bool:
 class Chains:
     """Versions, each a sampler on a problem, scored by chains that are sampled on demand.
 
-    named: the problems by the names that their streams have: noise is apart for each, starts and
-    masks are those that all samplers meet.
-    run: says of chains how many there are, and of seeds, starts and mini-batches.
-    mix: what makes the answers of the positions, (agents, agents); none: they are the positions.
-    cache: what is drawn of these problems for all samplers; it is added.
+    named: a problem for each sampler, with the name of its random streams. Noise differs between
+    samplers; starts and events on the network are the same for all of them.
+    run: the run whose number of chains, seed and law of starts hold.
+    mix: the read-out, a matrix (agents, agents) applied to the positions; None: the positions.
+    cache: reference draws and floors of the problems, shared by all samplers; new ones are added.
     """
 
     exact = False
@@ -69,7 +69,7 @@ class Chains:
     def bias(self, iterations: Sequence[int]) -> Levels:
         """Return b² or log loss by level at increasing iterations, each (iterations, versions).
 
-        It is infinite all along if a chain diverges, which is not sampled to its end.
+        It is infinite at all iterations for a version of which a chain diverges.
         """
         by_version = []
         for (name, problem), sampler in self._versions:
@@ -78,35 +78,34 @@ class Chains:
                 by_version.append(_score_trace(trace, problem))
             except ChainDivergence:
                 by_version.append(dict.fromkeys(scores.LEVELS, np.full(len(iterations), np.inf)))
-        return scores.stack(by_version)
+        return scores.stack_versions(by_version)
 
     def measure(
         self, iterations: Sequence[int], families: Sequence[str]
     ) -> tuple[Levels, Iterable[tuple[str, Levels]]]:
         """Return the score by level, as ``bias`` does, and further metrics by level at the end.
 
-        Of the second half of the last iterations: the ergodic b², distances and coverage of its
-        draws, and what these families of metrics say. ``floor.b2``: what the score is never less
-        than.
+        The further metrics are of the draws in the second half of the run: ergodic b², distances,
+        coverage, and the metrics of ``families``. ``floor.b2`` is the least value of the score.
         """
         end = iterations[-1]
         late = range(end // 2 + 1, end + 1)
         by_version, further = [], []
         for (name, problem), sampler in self._versions:
             trace = self._sample(name, problem, sampler, sorted({*iterations, *late}))
-            score, extra = _score_trace(_thin(trace, iterations), problem), {}
+            score, extra = _score_trace(_select(trace, iterations), problem), {}
             if has_posterior(problem):
-                extra["floor.b2"] = floor = self._draw_once("floors", trace.chains, name, problem)
+                extra["floor.b2"] = floor = self._draw_shared("floors", trace.chains, name, problem)
                 score = {level: np.maximum(b2, floor[level]) for level, b2 in score.items()}
-                extra |= self._compare(_thin(trace, late), name, problem)
-            extra |= self._measure_families(_thin(trace, late), name, problem, sampler, families)
+                extra |= self._compare(_select(trace, late), name, problem)
+            extra |= self._measure_families(_select(trace, late), name, problem, sampler, families)
             by_version.append(score)
             further.append(extra)
         by_metric = {
             metric: {level: np.array([one[metric][level] for one in further]) for level in levels}
             for metric, levels in further[0].items()
         }
-        return scores.stack(by_version), by_metric.items()
+        return scores.stack_versions(by_version), by_metric.items()
 
     def _sample(
         self,
@@ -116,9 +115,13 @@ class Chains:
         iterations: Sequence[int],
         strict: bool = False,
     ) -> Trace:
-        """Return the trace of a sampler's answers; ``strict`` raises ``ChainDivergence``."""
+        """Sample chains and return their trace after the read-out.
+
+        name: of the problem's random streams. strict: raise ``ChainDivergence`` if a chain
+        diverges.
+        """
         run = self._run
-        options = _name_of(sampler) if len(self._versions) > 1 else ""
+        options = _label_options(sampler) if len(self._versions) > 1 else ""
         trace = sample_chains(
             sampler,
             problem,
@@ -137,25 +140,28 @@ class Chains:
                 trace.variables["x"] = names, self._mix @ x
         return trace
 
-    def _draw_once(self, what: str, count: int, name: str, problem: Problem) -> Any:
-        """Return floors, or the reference draws of ``scores``, drawn once for all samplers."""
+    def _draw_shared(self, what: str, count: int, name: str, problem: Problem) -> Any:
+        """Return a problem's floors ("floors") or reference draws ("scores") for ``count`` draws.
+
+        They are drawn once for all samplers on the problem. name: of its random streams.
+        """
         if (count, what, name) not in self._cache:
-            make = {"floors": _floors, "scores": scores.yardstick}[what]
+            make = {"floors": _draw_floors, "scores": scores.draw_references}[what]
             rng = streams.generator(self._run.seed, what, self._run.paper, name)
             self._cache[count, what, name] = make(count, problem, rng)
         return self._cache[count, what, name]
 
     def _compare(self, trace: Trace, name: str, problem: Problem) -> dict[str, Levels]:
-        """Return metrics of a trace's second half by level; infinite or nan if it diverged."""
+        """Compare draws with the posterior, by metric and level; infinite or nan if diverged."""
         marked = trace.mask_diverged()
         with np.errstate(all="ignore"):
-            by_metric = {"ergodic_b2": _ergodic(marked, reference_of(problem))}
+            by_metric = {"ergodic_b2": _ergodic_bias(marked, reference_of(problem))}
             each = max(min(POOLED // trace.chains, LATE), 1)
             rows = np.unique(np.linspace(0, len(trace.draw) - 1, each).round().astype(int))
             x = np.concatenate([marked["x"], marked["x_average"][:, :, None]], axis=2)[:, rows]
             draws = x.reshape(-1, *x.shape[2:])
-            by = self._draw_once("scores", len(draws), name, problem)
-            return by_metric | dict(scores.compare_draws(draws, by))
+            references = self._draw_shared("scores", len(draws), name, problem)
+            return by_metric | dict(scores.compare_draws(draws, references))
 
     def _measure_families(
         self, trace: Trace, name: str, problem: Problem, sampler: Algorithm, families: Sequence[str]
@@ -178,25 +184,25 @@ class Chains:
         by_metric = {}
         for metric, of in table.items():
             each = np.array([value for agent, value in of.items() if agent.isdigit()])
-            right = table.get(f"{metric}_exact", {}).get("network")
+            ideal = table.get(f"{metric}_exact", {}).get("network")
             levels: Levels = {}
             levels |= {
                 level: np.array(of[level]) for level in ("average", "network") if level in of
             }
             if len(each):
-                levels["worst"] = scores.worst(metric, each, right)
+                levels["worst"] = scores.pick_worst(metric, each, ideal)
             by_metric[metric] = levels
         return by_metric
 
 
-def _name_of(sampler: Algorithm) -> str:
-    """Return the name of a sampler's random streams: its class and own options."""
+def _label_options(sampler: Algorithm) -> str:
+    """Return the label of a sampler in the names of random streams: its class and own options."""
     kind = type(sampler)
     values = (f"{each.name}={getattr(sampler, each.name)!r}" for each in own_options(kind))
     return f"{kind.__name__}({', '.join(values)})"
 
 
-def _thin(trace: Trace, iterations: Sequence[int]) -> Trace:
+def _select(trace: Trace, iterations: Sequence[int]) -> Trace:
     """Return a trace reduced to some of its recorded iterations."""
     rows = np.searchsorted(trace.draw, iterations)
     variables = {
@@ -215,43 +221,42 @@ def _score_trace(trace: Trace, problem: Problem) -> Levels:
     lost = (trace["diverged_at"] >= 0).any()
     with np.errstate(all="ignore"):
         by_level = (
-            _squared_bias(trace, problem) if has_posterior(problem) else _loss(trace, problem)
+            _squared_bias(trace, problem) if has_posterior(problem) else _log_losses(trace, problem)
         )
         return {n: np.where(np.isfinite(v) & ~lost, v, np.inf) for n, v in by_level.items()}
 
 
 def _squared_bias(trace: Trace, problem: Problem) -> Levels:
     """Return b² of a trace by level, (iterations,), at least one over the number of chains."""
-    exact, each = reference_of(problem), _both(trace["x"])
+    exact, each = reference_of(problem), _append_squares(trace["x"])
     by_level = {
         "worst": _b2(each, exact).max(axis=-1),
-        "average": _b2(_both(trace["x_average"]), exact),
+        "average": _b2(_append_squares(trace["x_average"]), exact),
         "pooled": _b2(each.mean(axis=2), exact),  # of a chain's agents together
     }
     return {level: np.maximum(b2, 1 / trace.chains) for level, b2 in by_level.items()}
 
 
-def _both(x: np.ndarray) -> np.ndarray:
+def _append_squares(x: np.ndarray) -> np.ndarray:
     return np.concatenate([x, x**2], axis=-1)
 
 
 def _b2(f: np.ndarray, exact: Reference) -> np.ndarray:
-    """Return b² of f, values (chains, ..., 2 dim) of x and x², for the worst coordinate."""
+    """Return the worst coordinate's b² from x and x² of chains, f of shape (chains, ..., 2 dim)."""
     target, variance = exact.monomials()
     square = (f.mean(axis=0) - target) ** 2 - f.var(axis=0, ddof=1) / len(f)
     b2: np.ndarray = (square / variance).max(axis=-1)
     return b2
 
 
-def _floors(chains: int, problem: Problem, rng: np.random.Generator) -> Levels:
-    """Return, by level, the mean b² of as many exact draws as chains; at least 1 / chains.
+def _draw_floors(chains: int, problem: Problem, rng: np.random.Generator) -> Levels:
+    """Return, by level, the mean b² that as many exact draws as chains have; at least 1 / chains.
 
-    Of agents with draws of their own, of which the worst counts, and of one alone, for the average
-    and for agents that are pooled.
+    worst: of the worst of all agents, each with draws of its own. average, pooled: of one agent.
     """
     exact, agents = reference_of(problem), problem.agents
     drawn = [
-        _b2(_both(exact.sample(chains * agents, rng).reshape(chains, agents, -1)), exact)
+        _b2(_append_squares(exact.sample(chains * agents, rng).reshape(chains, agents, -1)), exact)
         for _ in range(FLOORS)
     ]
     one = np.maximum(np.mean(drawn), 1 / chains)
@@ -259,7 +264,7 @@ def _floors(chains: int, problem: Problem, rng: np.random.Generator) -> Levels:
     return {"worst": worst, "average": one, "pooled": one}
 
 
-def _loss(trace: Trace, problem: Problem) -> Levels:
+def _log_losses(trace: Trace, problem: Problem) -> Levels:
     """Return the log loss on the first test set by level, (iterations,)."""
     assert isinstance(problem, Predictive) and isinstance(problem, WithTestSets)
     labels = next(iter(problem.tests.values())).labels
@@ -275,7 +280,7 @@ def _loss(trace: Trace, problem: Problem) -> Levels:
     return {"worst": each.max(axis=1), "average": average, "pooled": each.mean(axis=1)}
 
 
-def _ergodic(trace: Trace, exact: Reference) -> Levels:
+def _ergodic_bias(trace: Trace, exact: Reference) -> Levels:
     """Return the ergodic b² by level: the mean square error of time averages over chains."""
     dim = trace["x"].shape[-1]
     target, variance = (part[:dim] for part in exact.monomials())

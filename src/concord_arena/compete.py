@@ -47,7 +47,7 @@ class Comparison(Summarized):
     _lines: Sequence[str]
 
     def summary(self) -> dict[str, Any]:
-        """Return how many tasks and samplers were compared."""
+        """Return the numbers of tasks and samplers compared."""
         return {name: self.table[name].nunique() for name in ("task", "sampler", "price")}
 
     def __str__(self) -> str:
@@ -161,7 +161,10 @@ def _describe(
     arena: Arena,
     shown: Mapping[str, str],
 ) -> Iterator[str]:
-    """Yield the lines of a comparison's scores: a table for each price, and every pair."""
+    """Yield the lines of a comparison: a table of scores for each price, and pairs of samplers.
+
+    table: of ``Comparison``. measured: cells by task and sampler. shown: samplers' titles, by name.
+    """
     every = [cell for cells_of_task in measured.values() for cell in cells_of_task.values()]
     for price, amount in arena.budget.items():
         yield (
@@ -204,7 +207,10 @@ def _align_columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def replace_entry(study: Study, run: Run, name: str, entries: Sequence[str]) -> Run:
-    """Return the run of a task with its entry replaced by another."""
+    """Return the run of a task with its entry replaced by another entry, or a kind of sampler.
+
+    entries: the names of the experiment's entries; any other name is a kind.
+    """
     labels = {**run.labels, "entry": name}
     if name in entries:
         return study.run(run.experiment, "+".join(f"{k}={v}" for k, v in labels.items()))
@@ -220,7 +226,10 @@ def replace_entry(study: Study, run: Run, name: str, entries: Sequence[str]) -> 
 
 
 def _describe_tuning(name: str, task: str, cell: Run, choice: Mapping[str, Any]) -> str:
-    """Return a sentence on the options tuned on a task, their values and the fixed ones."""
+    """Return a sentence on an entry's tuned options, their values on a task, and the fixed ones.
+
+    name: the entry's title. choice: of ``cells.Scored``.
+    """
     arena, options = cell.arena, plain(cell.sampler.params)
     assert arena is not None
     tuned = {arena.tune, *arena.second} - {None}
@@ -242,7 +251,7 @@ def _describe_tuning(name: str, task: str, cell: Run, choice: Mapping[str, Any])
 
 
 def _read_score(cell: Measured, metric: str) -> dict[str, Any]:
-    """Return the worst agent's score of a cell as ``b2``, nan if it has none, and its ``state``."""
+    """Return a cell's ``b2`` (of the worst agent; nan without a score) and ``state``, by name."""
     lacking = why_no_scores(cell)
     values = cell.values(metric, "worst")
     if lacking or not len(values):
@@ -255,14 +264,15 @@ def write_board(
     tables: Sequence[Path],
     outputs: Sequence[Path],
     folder: Path,
-    planned: Path | None = None,
+    statement: Path | None = None,
 ) -> None:
-    """Write the scores, costs and entries' cards of a study's arena.
+    """Write the tables of scores and costs, and the entries' cards, of a study's arena.
 
-    tables: the metrics.csv of its experiments. Costs are the CPU seconds of each cell, tuning
-    included. Cards are Markdown. planned: the statement that is carried out.
+    tables: the metrics.csv of its experiments. outputs: two files, for the scores and for the
+    costs, the CPU seconds of each cell, tuning included. folder: of the cards, in Markdown.
+    statement: the statement of this job written by the plan, with which inputs and code must agree.
     """
-    guard = Guard(planned, outputs[0], [__name__])
+    guard = Guard(statement, outputs[0], [__name__])
     digests = guard.statement.get("tables", {})
     measured: list[Measured] = []
     costs: list[list[Any]] = []
@@ -283,6 +293,6 @@ def write_board(
         cells_of_entry = [cell for cell in measured if cell.run["labels"]["entry"] == entry]
         about = describe_kind("samplers", cells_of_entry[0].run["sampler"]["kind"])
         name = words.name("entry", entry, study.sections.names)
-        texts[folder / f"{entry}.md"] = cards.card(name, cells_of_entry, about)
+        texts[folder / f"{entry}.md"] = cards.format_card(name, cells_of_entry, about)
     guard.check_again()
-    provenance.write(texts, planned=guard.planned)
+    provenance.write(texts, planned=guard.digest)

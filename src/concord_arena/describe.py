@@ -1,4 +1,4 @@
-"""Describe an answer: its sentence, table and figure, and what is doubted of its mini-batches."""
+"""Describe an answer by a sentence, a table and a figure, and check its mini-batch errors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _AFTER = "each agent's draws after {} more rounds of averaging"
 def describe_best(question: Question, rows: Sequence[Candidate]) -> str:
     """Return the recommendation in a sentence.
 
-    rows: the scored settings, best first.
+    rows: the candidates, best first.
     """
     best, wish = rows[0], question.wish
     price = wish.price or next(iter(wish.budget))
@@ -68,19 +68,20 @@ def describe_best(question: Question, rows: Sequence[Candidate]) -> str:
 
 
 def _describe_as_draws(error: float) -> str:
-    """Return how many independent draws have an average with this squared error, as text."""
+    """Return a squared error as text: the number of independent draws whose mean has it."""
     count = 1 / error
     return f"about {count:,.0f} independent draws" if count >= 1.5 else "one independent draw"
 
 
 def _format_amount(amount: float, price: str) -> str:
+    """Return an amount with its unit as text; ``price`` is gradients, bytes or seconds."""
     if price == "bytes" and amount >= 1000:
         return f"{amount / 1000:,.3g} kB" if amount < 1e6 else f"{amount / 1e6:,.3g} MB"
     return f"{amount:,.4g} {PRICES[price].unit or price}"
 
 
 def _format_tuned_options(row: Candidate) -> dict[str, Any]:
-    """Return the tuned options of a row, by name, as text with three digits."""
+    """Return a candidate's tuned options, by name; floats as text with three digits."""
     values = row.lattice.values(row.j)
     tuned = {name: values[name] for name in plain(row.sampler) if name in values}
     return {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in tuned.items()}
@@ -89,7 +90,10 @@ def _format_tuned_options(row: Candidate) -> dict[str, Any]:
 def tabulate(
     rows: Sequence[Candidate], lacking: Sequence[tuple[str, str]], wish: Wish
 ) -> pandas.DataFrame:
-    """Return the table of ``Answer``; samplers without a score come last, with the reason."""
+    """Return the table of ``Answer``.
+
+    lacking: (name, reason) of each sampler without a score; they come last.
+    """
     clock = any(row.spent["seconds"] for row in rows)
     table_rows = [
         {
@@ -122,7 +126,7 @@ def plot(question: Question, rows: Sequence[Candidate]) -> Figure:
         raise ConcordError("plot: what chains alone have scored has no curve; see answer.table")
     runs, points = [], []
     for name, row in best.items():
-        ks, b2 = _curve(question, row)
+        ks, b2 = _bias_curve(question, row)
         spent = ks * row.spent[price] / row.iterations
         points += np.stack([spent, b2], axis=1).tolist()
         cells = [
@@ -149,8 +153,8 @@ def plot(question: Question, rows: Sequence[Candidate]) -> Figure:
     return figure
 
 
-def _curve(question: Question, row: Candidate) -> tuple[np.ndarray, np.ndarray]:
-    """Return iterations up to a setting's last, and its finite b2 there, at the wished level."""
+def _bias_curve(question: Question, row: Candidate) -> tuple[np.ndarray, np.ndarray]:
+    """Return iterations up to a candidate's last, and its b2 there, where it is finite."""
     ks = np.unique(np.geomspace(1, max(row.iterations, 1), POINTS).astype(int))
     path = question.laws([row.sampler], row.how != "screened", row.lattice.price)
     b2 = predict_bias(question, path, row.read, ks.tolist())[question.wish.level][:, 0]
@@ -159,9 +163,9 @@ def _curve(question: Question, row: Candidate) -> tuple[np.ndarray, np.ndarray]:
 
 
 def doubt_batch_errors(question: Question, candidate: Candidate) -> list[str]:
-    """Return a sentence if mini-batches err otherwise over agents' laws than at the fit.
+    """Return a sentence if mini-batch errors over the agents' laws differ from those at the fit.
 
-    The laws are those of a candidate whose errors are taken as constant; none else is doubted.
+    Only predictions that take the errors of the fit are doubted; the list is empty otherwise.
     """
     if not question.has_constant_errors(candidate.lattice.price):
         return []

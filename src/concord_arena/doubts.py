@@ -26,7 +26,7 @@ FAR = 5.0  # standard deviations of the fit, from which starts are doubted
 def estimate_by_weights(problem: Problem, fit: Fit) -> tuple[np.ndarray, np.ndarray]:
     """Estimate mean and variances of the posterior, both (dim,), by importance sampling.
 
-    The points are drawn from a wider version of the fit ``found``.
+    fit: the Gaussian fit; points are drawn from a normal law ``WIDER`` than it.
     """
     rays, weights = weigh(problem, fit.law, WEIGHED, WIDER)
     center = weights @ rays
@@ -36,14 +36,14 @@ def estimate_by_weights(problem: Problem, fit: Fit) -> tuple[np.ndarray, np.ndar
 def batch_errors(problem: Problem, mean: np.ndarray, cov: np.ndarray, size: int) -> np.ndarray:
     """Return the covariances of the errors of mini-batch gradients, (agents, dim, dim).
 
-    A mini-batch has ``size`` points that an agent draws independently from its own. Covariances are
-    averaged over normal laws of the agents, of moments (dim,) and (dim, dim), or (agents, dim) and
-    (agents, dim, dim).
+    A mini-batch has ``size`` points that an agent draws independently from its own data.
+    Covariances are averaged over normal laws of the agents' positions, of mean (dim,) or (agents,
+    dim) and cov (dim, dim) or (agents, dim, dim).
 
     Raises
     ------
     ConcordError
-        If the problem takes no mini-batches, or of fewer points.
+        If the problem takes no mini-batches, or an agent has fewer than ``size`` points.
     """
     if not isinstance(problem, WithMiniBatches):
         raise ConcordError(
@@ -63,7 +63,7 @@ def batch_errors(problem: Problem, mean: np.ndarray, cov: np.ndarray, size: int)
     return (square - np.einsum("pad,pae->ade", mean, mean) / len(z)) / size
 
 
-def doubts(
+def list_doubts(
     problem: Problem,
     fit: Fit,
     positions: Moments | None = None,
@@ -71,15 +71,15 @@ def doubts(
 ) -> list[str]:
     """Return sentences that say why a Gaussian fit, and predictions by it, may be wrong.
 
-    They tell that the fit did not converge, the variances differ from those of
+    Reasons are: the fit did not converge, its variances differ from those of
     ``estimate_by_weights``, another mode was found from one of eight other starts, a Hessian is not
-    positive definite, agents start far away, or one lies on the network. The list is empty where no
-    reason is found. positions: mean and covariance of an agent's start.
+    positive definite, agents start far away, or one is Byzantine. The list is empty without any.
+    positions: mean and covariance of an agent's start.
     """
     if isinstance(problem, Quadratic):
         return []
     reasons = []
-    if not fit.settled:
+    if not fit.converged:
         reasons.append("the Gaussian fit did not converge; it is the one at the mode")
     ratio = estimate_by_weights(problem, fit)[1] / np.diag(fit.cov)
     worst = int(np.argmax(np.abs(np.log(ratio))))

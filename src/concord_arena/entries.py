@@ -1,4 +1,4 @@
-"""Entries: samplers with the way their options are chosen, those of the arena and all others."""
+"""Entries: samplers with the option to tune, those of the arena's study and all other kinds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OF_ENTRIES = ("tune", "second", "share", "read")
 
 
 class Entry(NamedTuple):
-    """A sampler of a kind, its option to tune, and the values to try of a second option."""
+    """A sampler with its option to tune, and the values to try of a second option, by name."""
 
     name: str
     kind: str
@@ -33,10 +33,10 @@ class Entry(NamedTuple):
 
 
 def state_entry(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return options for a sampler without an entry in the arena, and what is tuned of them.
+    """Return the options of a sampler that has no entry, and its arena section (what is tuned).
 
-    A sampler that has no ``step_size``, or a second option to tune, says so as ``ENTRY``; budgets,
-    data sets and the rest are the same for all. A ConcordError if it says more.
+    By default ``step_size`` is tuned; the sampler's class may state other options and tuning as
+    ``ENTRY``. A ConcordError if that states more than ``OF_ENTRIES``.
     """
     stated = getattr(kinds.find("samplers", kind, "sampler"), "ENTRY", {})
     defaults = {"sampler": {"step_size": STEP}, "arena": {"tune": "step_size"}} | stated
@@ -51,10 +51,11 @@ def state_entry(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
 def scale_entries(
     fit: Fit, names: Sequence[str] | None
 ) -> tuple[list[Entry], list[tuple[str, str]]]:
-    """Return the samplers to tune, in a problem's units, and reasons why others cannot be.
+    """Return all entries with options in a problem's units, and (title, reason) of failures.
 
-    fit: the Gaussian fit. names: the samplers that a caller chose; None: all. The unit is a
-    length s, a power of two, such that curvature times s^2 is about as in the arena.
+    fit: the Gaussian fit to the problem's posterior. names: entries or kinds that a caller chose;
+    None: all. The unit is a length s, a power of two, such that curvature times s^2 is about as in
+    the arena.
     """
     arena = load_yaml(ARENA / "study.yaml")
     stated = {
@@ -90,7 +91,7 @@ def scale_entries(
 
 
 def _choose(stated: Mapping[str, Any], names: Sequence[str]) -> Iterator[tuple[str, Any]]:
-    """Yield the entries whose names or kinds a caller chose. A ConcordError for unknown ones."""
+    """Yield (name, entry) pairs whose name or kind a caller chose; raise for unknown names."""
     if isinstance(names, str) or not names:
         raise ConcordError(f"samplers: {short(names)}; give a list, such as ['de_sgld']")
     entry_names = stated.keys() | {kind for kind, _, _ in stated.values()}

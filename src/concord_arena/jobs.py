@@ -14,8 +14,8 @@ from concord_studies.io import write_whole
 def score(path: Path, output: Path, resources: Path, part: int = 1, parts: int = 1) -> None:
     """Score the cells of a runs.yaml, or one of several parts of them.
 
-    Of each cell the output has its rows, the choice of settings with its reasons, and CPU seconds.
-    A ConcordError if the runs are no cells.
+    path: the runs.yaml. output: a JSON file with the rows of metrics, the choice of settings and
+    the CPU seconds of each cell, by name. A ConcordError if the runs are no cells.
     """
     experiment = read_runs(path)
     if not isinstance(experiment, ArenaExperiment):

@@ -1,7 +1,7 @@
 """Settings of an entry on a lattice of steps, their scores, and the best of them.
 
-Where laws are approximate, of a setting the worst of its own and its neighbors' scores counts:
-where the bias of x^2 changes its sign it is small by luck.
+Where laws are approximate a setting counts with the worst of its own and its neighbors' scores:
+where the bias of x^2 changes its sign it is small by luck. A setting's *place* is its number j.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,10 +21,10 @@ LARGEST_POWERS = 3e7  # numbers that the powers of versions together may hold
 
 
 class Lattice(NamedTuple):
-    """An entry's grid of settings top / 2^(j/4) of its tuned option, ``second`` fixing the other.
+    """An entry's grid of settings: values top / 2^(j/4) of its tuned option.
 
-    limit: the largest stable value. price: of an iteration, read by agents. scores: by read-out and
-    j.
+    second: the value of the second option, by name. limit: the largest stable value of the tuned
+    option. price: of an iteration without a read-out, by unit. scores: by read-out and place j.
     """
 
     entry: Entry
@@ -50,9 +50,10 @@ class Lattice(NamedTuple):
 class Candidate(NamedTuple):
     """The best setting of an entry with a read-out: place j of a lattice.
 
-    spent: by price. b2: by level, and the ``error`` of a time average where it is asked.
-    tuned_range: the least and the largest value of the tuned option with at most twice the score.
-    how: exact, approximate, screened, or chains.
+    read: the read-out. spent: the price of all iterations, by unit. b2: by level, and the ``error``
+    of a time average where that is the score. tuned_range: the least and the largest value of the
+    tuned option with at most twice the score. how: by which law it was scored: exact, approximate,
+    screened, or by chains.
     """
 
     lattice: Lattice
@@ -89,10 +90,10 @@ def score_settings(
     own_law: bool = False,
     reads: Sequence[str | int] = (),
 ) -> Lattice:
-    """Return a lattice with scores of settings at places j beside those that it has.
+    """Score settings at places ``js``, and return the lattice with these scores added.
 
-    own_law: score by the settings' own laws, and beyond the stability limit, too. reads: the
-    read-outs whose scores it has; none: all.
+    own_law: whether to use the settings' own laws, and to score beyond the stability limit, too.
+    reads: the read-outs to score; none: all.
     """
     reads = reads or [*question.reads]
     by_read = {read: {**lattice.scores.get(read, {})} for read in reads}
@@ -117,7 +118,7 @@ def score_settings(
 
 
 def values_at(lattices: Sequence[Lattice], read: str | int) -> dict[tuple[int, float], float]:
-    """Return the values of all scores with a read-out, by place of the lattice and j."""
+    """Return the values of all scores with a read-out, by index of the lattice and place j."""
     return {
         (place, j): score.value
         for place, lattice in enumerate(lattices)
@@ -126,15 +127,18 @@ def values_at(lattices: Sequence[Lattice], read: str | int) -> dict[tuple[int, f
 
 
 def find_minima(
-    lattices: Sequence[Lattice], read: str | int, apart: float = 4
+    lattices: Sequence[Lattice], read: str | int, spacing: float = 4
 ) -> list[tuple[int, float]]:
-    """Return the two best minima among places ``apart``: place of the lattice, and j."""
+    """Find the two best local minima of the score: index of the lattice, and place j.
+
+    spacing: the distance of the two places with which one is compared.
+    """
     values = values_at(lattices, read)
     minima = [
         (value, place, j)
         for (place, j), value in values.items()
         if np.isfinite(value)
-        and value <= min(values.get((place, j + side), np.inf) for side in (-apart, apart))
+        and value <= min(values.get((place, j + side), np.inf) for side in (-spacing, spacing))
     ]
     return [(place, j) for _, place, j in sorted(minima)[:2]]
 
@@ -142,14 +146,14 @@ def find_minima(
 def find_best(
     question: Question, lattices: Sequence[Lattice], read: str | int, how: str
 ) -> Candidate:
-    """Return the setting with the least score for a read-out, noting how it was scored."""
+    """Return the setting with the least score for a read-out; ``how`` is ``Candidate.how``."""
     is_careful = not question.is_exact and question.wish.target is None
     values = values_at(lattices, read)
 
     def worst_nearby(place: int, j: float) -> float:
-        """Return the score at place j of a lattice.
+        """Return the score at place j; with an approximate law the worst of j and its neighbors.
 
-        Where the law is approximate it is the worst of j and of the places next to it.
+        place: the index of the lattice.
         """
         neighbors = (values.get((place, j + side), 0.0) for side in (-1, 1) if is_careful)
         return max(values[place, j], *neighbors, 0.0)
@@ -177,7 +181,7 @@ def make_candidate(
     how: str,
     score: Score,
 ) -> Candidate:
-    """Return the setting at place j of a lattice with a read-out, its score and its price.
+    """Make a candidate of the setting at place j of a lattice with a read-out.
 
     within: the places around j whose score is at most twice as bad. how: ``Candidate.how``.
     """

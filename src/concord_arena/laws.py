@@ -1,4 +1,4 @@
-"""Scores of what has an exact law: nothing is drawn but the data sets."""
+"""Scores of samplers by their exact laws, for which no chain is run."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,8 +17,9 @@ from concord_studies.contracts import HeldOut
 class Laws:
     """Versions, each a sampler on a problem whose posterior is Gaussian, scored by their laws.
 
-    positions: the moments of an agent's start; None: unknown. mix: what makes the answers of the
-    positions, (agents, agents); none: they are the positions. ``NoLaw`` where no law is known.
+    positions: mean and covariance of an agent's start; None: unknown. mix: the read-out, a matrix
+    (agents, agents) applied to the positions; None: the positions. Raises ``NoLaw`` where no law is
+    known.
     """
 
     exact = True
@@ -31,7 +32,7 @@ class Laws:
         positions: Moments | None,
         mix: np.ndarray | None,
     ) -> None:
-        """Read the laws off the samplers' steps."""
+        """Compute the samplers' laws, each on its problem."""
         self._path = laws_of_versions(samplers, problems, network, positions, mix)
         self._problems = problems
         self._posteriors = [problem.posterior for problem in problems if problem.posterior]
@@ -45,17 +46,17 @@ class Laws:
     ) -> tuple[Levels, Iterator[tuple[str, Levels]]]:
         """Return the score by level, as ``bias`` does, and further metrics by level at the end.
 
-        They are infinite where the score is. ``log_predictive`` has a level ``exact``, the
-        posterior's. No families of metrics are measured without chains.
+        Further metrics are infinite where the score is. ``log_predictive`` has a level ``exact``,
+        the posterior's. families: ignored, since these metrics take chains.
         """
         marginals = self._path.marginals_at(iterations)
         b2 = self._bias(marginals)
-        return b2, self._scores(marginals, iterations[-1], scores.ends(b2))
+        return b2, self._scores(marginals, iterations[-1], scores.take_last(b2))
 
-    def limit(self) -> Levels | None:
-        """Return b² of the stationary laws by level, (versions,). None where there are none."""
+    def stationary_bias(self) -> Levels | None:
+        """Return b² of the stationary laws by level, (versions,); None where there are none."""
         marginals = self._path.limit()
-        return None if marginals is None else scores.ends(self._bias(marginals.select(None)))
+        return None if marginals is None else scores.take_last(self._bias(marginals.select(None)))
 
     def _bias(self, marginals: Marginals) -> Levels:
         """Return b² by level, each law against its problem's posterior."""
@@ -63,27 +64,30 @@ class Laws:
         if all(other is first for other in others):
             return scores.bias(marginals, first)
         each = enumerate(self._posteriors)
-        return scores.stack(
+        return scores.stack_versions(
             [scores.bias(marginals.select(np.s_[:, v]), posterior) for v, posterior in each]
         )
 
     def _scores(
         self, marginals: Marginals, end: int, final: Levels
     ) -> Iterator[tuple[str, Levels]]:
-        """Yield scores beside b²: ergodic b², distances, log density of held-out rows."""
+        """Yield further metrics by level: ergodic b², distances, log density of held-out rows.
+
+        end: the last iteration. final: b² there, by level.
+        """
         targets = self._posteriors
 
         def mask_diverged(level: str, values: Sequence[np.ndarray], lost: float = np.inf) -> Levels:
-            """Return values of a level with ``lost`` where the final b² is infinite."""
+            """Return a level's values, (versions,), with ``lost`` where final b² is infinite."""
             return {level: np.where(np.isposinf(final[level]), lost, np.array(values, float))}
 
         averaged = self._path.time_average(end)
         if averaged is not None:
-            over = [scores.ergodic(averaged.select(v), target) for v, target in enumerate(targets)]
+            b2 = [scores.ergodic_b2(averaged.select(v), target) for v, target in enumerate(targets)]
             for level in scores.LEVELS:
-                yield "ergodic_b2", mask_diverged(level, [one[level] for one in over])
+                yield "ergodic_b2", mask_diverged(level, [one[level] for one in b2])
         ends = [marginals.select((-1, v)) for v in range(len(targets))]
-        parts = [scores.distance(*pair) for pair in zip(ends, targets, strict=True)]
+        parts = [scores.compare_laws(*pair) for pair in zip(ends, targets, strict=True)]
         for level in ("worst", "average"):
             for metric in parts[0][level]:
                 yield metric, mask_diverged(level, [one[level][metric] for one in parts])
@@ -100,6 +104,7 @@ class Laws:
 
 
 def _predict(problems: Sequence[HeldOut], laws: Sequence[Sequence[np.ndarray]]) -> list[np.ndarray]:
+    """Return the worst agent's mean log density of held-out rows under normal laws (mean, cov)."""
     with np.errstate(all="ignore"):
         return [
             problem.held_out_log_density(*moments).mean(axis=-1).min()

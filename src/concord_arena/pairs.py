@@ -33,7 +33,10 @@ def scores_of_tasks(
 def log_ratios(
     scores: dict[str, dict[tuple[str, ...], np.ndarray]], one: str, other: str
 ) -> list[np.ndarray]:
-    """Return log(other's / one's score), (data sets,), of each task of both; 0 if undefined."""
+    """Return log(score of ``other`` / score of ``one``), (data sets,), on each task that both have.
+
+    Positive where the entry ``one`` is better; 0 where undefined. scores: of ``scores_of_tasks``.
+    """
     logs = []
     for task in scores[one]:
         if task in scores[other]:
@@ -45,14 +48,17 @@ def log_ratios(
 
 
 def count_wins(logs: Sequence[np.ndarray]) -> tuple[int, int, int]:
-    """Return the numbers of wins, ties and losses, from ``log_ratios``, over all data sets."""
+    """Count the data sets that the entry ``one`` of ``log_ratios`` wins, ties and loses."""
     joined = np.concatenate(logs) if logs else np.empty(0)
     won, lost = (joined > np.log(TIE)).sum(), (joined < -np.log(TIE)).sum()
     return int(won), int(len(joined) - won - lost), int(lost)
 
 
 def median_ratio(logs: Sequence[np.ndarray]) -> tuple[float, float, float]:
-    """Return the median ratio of scores, from ``log_ratios``, with its 95 % interval over tasks."""
+    """Return the median of other's score / one's, with its 95 % interval by resampling tasks.
+
+    logs: from ``log_ratios``.
+    """
     joined = np.concatenate(logs)
     middle = np.median(joined)
     drawn = np.random.default_rng(1).integers(0, len(logs), (REPLICATES, len(logs)))
@@ -63,6 +69,9 @@ def median_ratio(logs: Sequence[np.ndarray]) -> tuple[float, float, float]:
 
 
 def describe_ratio(logs: Sequence[np.ndarray], digits: int) -> str:
-    """Return ``median_ratio`` as text of some digits, with its interval if of several tasks."""
+    """Return ``median_ratio`` as text, with its interval if there are several tasks.
+
+    logs: from ``log_ratios``. digits: significant digits.
+    """
     ratio, lo, hi = (f"{value:.{digits}g}" for value in median_ratio(logs))
     return ratio if len(logs) == 1 else f"{ratio} [{lo}, {hi}]"

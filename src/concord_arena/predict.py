@@ -1,6 +1,7 @@
 """Predict the score of a setting by its law, at the iterations that a budget pays for.
 
 The score is the error of a time average, the b2 of the last draw, or the least price to a target.
+A *path* holds the laws of several settings of one sampler, its *versions*, along the iterations.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,9 +24,10 @@ UNSOLVED = 1e30  # beyond all prices
 
 
 class Score(NamedTuple):
-    """The score of a setting with a read-out: what ranks, and at which iteration.
+    """The score of a setting with a read-out, by which settings rank; less is better.
 
-    b2: by level, with the ``error`` of a time average where it is asked.
+    iterations: at which it is reached. b2: by level, with the ``error`` of a time average where
+    that is the score.
     """
 
     value: float
@@ -36,16 +38,17 @@ class Score(NamedTuple):
 def predict_scores(
     question: Question, path: Any, read: str | int, price: Mapping[str, float], known: int = FEW
 ) -> list[Score]:
-    """Score the versions of a path with a read-out. None if the budget pays for nothing.
+    """Score the versions of a path with a read-out; an empty list if the budget pays for nothing.
 
-    Where a target is not reached the value is b2 times ``UNSOLVED``, beyond all prices. price: of
-    an iteration. known: the least iterations in which another setting reaches it.
+    The score of a version that does not reach a target is b2 times ``UNSOLVED``, beyond all prices.
+    price: of an iteration, by unit. known: the fewest iterations in which another setting reaches
+    the target.
     """
-    wish, most = question.wish, question.count_iterations(price, read)
-    if most < 1:
+    wish, limit = question.wish, question.count_iterations(price, read)
+    if limit < 1:
         return []
     if wish.target is not None:
-        ks, b2, at = _find_target(question, path, read, most, known)
+        ks, b2, at = _find_target(question, path, read, limit, known)
         paid = np.array(ks) * question.price_with_read_out(price, read)[str(wish.price)]
         rows = np.minimum(at, len(ks) - 1)
         last = b2[wish.level][-1]
@@ -54,10 +57,10 @@ def predict_scores(
         values = paid[rows] * (1 + TIE * np.minimum(before / wish.target, 100))
         values = np.where(at < len(ks), values, UNSOLVED * (1 + last))
     else:
-        ks = [most]
+        ks = [limit]
         b2 = predict_bias(question, path, read, ks)
         if wish.averages:
-            b2["error"] = _predict_errors_of_averages(question, path, read, most)[None]
+            b2["error"] = _predict_average_errors(question, path, read, limit)[None]
         values = b2["error" if wish.averages else wish.level][0]
         rows = np.zeros(len(values), dtype=int)
     return [
@@ -69,35 +72,36 @@ def predict_scores(
 def predict_bias(
     question: Question, path: Any, read: str | int, ks: Sequence[int]
 ) -> dict[str, np.ndarray]:
-    """Return b2 by level at iterations, each (iterations, versions). Infinite if not a number.
+    """Return b2 by level at iterations ``ks``, (iterations, versions); infinite if not a number.
 
-    Large values stay: agents that start far away have not diverged.
+    Large values stay finite: agents that start far away have not diverged.
     """
-    marginals: Marginals = _answers(question, path, read).marginals_at(ks)
+    marginals: Marginals = _read_laws(question, path, read).marginals_at(ks)
     b2 = scores.compute_bias(marginals, question.fit.law)
     return dict.fromkeys(b2, b2["average"]) if read == "average" else b2
 
 
-def _answers(question: Question, path: Any, read: str | int) -> Any:
-    """Return the laws of a path's answers by a read-out; all know the network average."""
+def _read_laws(question: Question, path: Any, read: str | int) -> Any:
+    """Return a path of the laws after a read-out; every path has those of the network average."""
     return path if read == "average" else path.with_answers(question.reads[read][0])
 
 
 def _find_target(
-    question: Question, path: Any, read: str | int, most: int, known: int
+    question: Question, path: Any, read: str | int, limit: int, known: int
 ) -> tuple[list[int], dict[str, np.ndarray], np.ndarray]:
-    """Return iterations, b2 by level there, and the place of each version's first that reaches.
+    """Find the first iteration at which each version reaches the target.
 
-    The place is the number of iterations where none does. Powers of two are looked at, on small
-    problems ``EVERY`` in an octave up to twice ``known`` and up to twice the first that reaches,
-    and then ever more between that and the one before, until these are neighbors.
+    Returns iterations; b2 by level there; and for each version the index of the first iteration
+    that reaches it, or the number of iterations where none does. The iterations are powers of two,
+    on small problems ``EVERY`` in an octave up to twice ``known`` and twice the first that reaches,
+    and then ever more just before that one. limit: the last iteration.
     """
     level, target = question.wish.level, float(question.wish.target or 0)
-    find = scores.reached_at if question.is_exact else scores.solved_at  # a dip may be an error
-    dense = scores.looks(min(2 * known, most), EVERY) if question.is_small else []
+    find = scores.find_reached if question.is_exact else scores.find_solved  # a dip may be an error
+    dense = scores.grid(min(2 * known, limit), EVERY) if question.is_small else []
     ks: list[int] = []
     b2: dict[str, np.ndarray] = {}
-    new = sorted({*scores.looks(most, 1), *dense})
+    new = sorted({*scores.grid(limit, 1), *dense})
     while new:
         more = predict_bias(question, path, read, new)
         order = np.argsort(ks + new)
@@ -107,21 +111,19 @@ def _find_target(
         if (first := at.min()) == len(ks):
             break
         begin, end = [0, *ks][first], ks[first]
-        octave = scores.looks(min(2 * end, most), EVERY) if is_first and question.is_small else []
+        octave = scores.grid(min(2 * end, limit), EVERY) if is_first and question.is_small else []
         between = range(begin + 1, end, -(-(end - begin) // PARTS))
         new = sorted({*octave} - {*ks}) or [*between]
     return ks, b2, at
 
 
-def _predict_errors_of_averages(
-    question: Question, path: Any, read: str | int, end: int
-) -> np.ndarray:
-    """Return the errors of averages over the second half of ``end`` iterations, (versions,).
+def _predict_average_errors(question: Question, path: Any, read: str | int, end: int) -> np.ndarray:
+    """Predict the errors of averages over the second half of ``end`` iterations, (versions,).
 
-    The larger of the expected squared error of the average of x_j, and of the squared bias of that
-    of x_j^2, over the posterior's variances. Infinite where it is not a number.
+    An error is the larger of the expected squared error of the average of x_j and the squared bias
+    of that of x_j^2, over the posterior's variances; infinite where it is not a number.
     """
-    path, target = _answers(question, path, read), question.fit.law
+    path, target = _read_laws(question, path, read), question.fit.law
     averaged = path.time_average(end)
     if averaged is None:
         raise NoLaw(
@@ -135,5 +137,5 @@ def _predict_errors_of_averages(
     off = monomials(*law)[0].mean(axis=0)[..., dim:] - target_moments[dim:]
     squares = (off**2 / variances[dim:]).max(axis=-1)
     squares = squares.max(axis=-1) if level == "worst" else squares
-    both = np.maximum(scores.ergodic(averaged, target)[level], squares)
+    both = np.maximum(scores.ergodic_b2(averaged, target)[level], squares)
     return np.nan_to_num(both, nan=np.inf)

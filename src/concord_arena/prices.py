@@ -1,8 +1,8 @@
 """What an iteration costs: gradients and bytes of an agent, and simulated seconds.
 
-Network and problem count what a sampler takes over some iterations. Who is awake and which links
-are up counts by its probability. What a sampler or a clock draws, or what repeats slowly, is a mean
-over many iterations.
+Gradients and messages are counted over some iterations of a trial run. Awake agents and links that
+are up count by their probabilities. Costs that are random, or repeat slowly, are means over many
+iterations. The *unit* of a cost is gradients, bytes or seconds.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _Counts(NamedTuple):
 def price_per_iteration(
     sampler: Algorithm, problem: Problem, network: Network, rng: np.random.Generator
 ) -> dict[str, float]:
-    """Return the expected price of an iteration for the mean agent, by currency.
+    """Return the expected price of an iteration for the mean agent, by unit.
 
     gradients: of its potential. bytes: of the vectors that it sends, one for every neighbor that
     needs it; lost ones are paid. seconds: until the last agent has ended it, where the network has
@@ -57,27 +57,26 @@ def price_per_iteration(
     }
 
 
-def count_iterations(budget: Mapping[str, float], price: Mapping[str, float], most: float) -> int:
-    """Return how many iterations every one of several amounts pays for, at most ``most``.
+def count_iterations(budget: Mapping[str, float], price: Mapping[str, float], cap: float) -> int:
+    """Return the number of iterations that a budget pays for, at most ``cap``.
 
-    budget: amounts by currency. price: of an iteration, by currency; what costs nothing sets no
-    limit.
+    budget: amounts by unit, each of which has to suffice. price: of an iteration, by unit.
     """
     counts = (amount / price[name] for name, amount in budget.items() if price[name] > 0)
-    return int(min([most, *counts]))
+    return int(min([cap, *counts]))
 
 
 def try_step(
     sampler: Algorithm, problem: Problem, network: Network, rng: np.random.Generator
 ) -> None:
-    """Take one step, so that a sampler which refuses unsuited input only there does so."""
-    _count(sampler, problem, network, rng, most=1)
+    """Take one step, so that a sampler that refuses problem or network only in a step raises."""
+    _count(sampler, problem, network, rng, cap=1)
 
 
-def most_broadcasts(
+def max_broadcasts(
     sampler: Algorithm, problem: Problem, network: Network, rng: np.random.Generator
 ) -> float:
-    """Return the vectors sent per iteration by the agent that sends the most."""
+    """Return the mean number of broadcasts per iteration of the agent that sends the most."""
     return float(_count(sampler, problem, network, rng).broadcasts.max())
 
 
@@ -86,9 +85,12 @@ def _count(
     problem: Problem,
     network: Network,
     rng: np.random.Generator,
-    most: int = MOST_STEPS,
+    cap: int = MOST_STEPS,
 ) -> _Counts:
-    """Return a sampler's mean counts of gradients, messages and seconds of an iteration."""
+    """Count a sampler's gradients, messages and seconds per iteration, the means of a trial run.
+
+    cap: the largest number of steps; fewer are taken once the means are known.
+    """
     masks, times = rng.spawn(2)
     mean = problem.posterior.mean if problem.posterior else np.zeros(problem.dim)
     shape = CHAINS, problem.agents, problem.dim
@@ -100,7 +102,7 @@ def _count(
     with np.errstate(all="ignore"):
         state = sampler.init(x0, counted, running, rng)
         counted.take()
-        for k in range(most):
+        for k in range(cap):
             running.begin(k)
             state = keep_asleep(running, state, sampler.step(state, k, counted, running, rng))
             running.end(k, counted.close_count(running.awake))
@@ -114,7 +116,7 @@ def _count(
             if k + 1 == STEPS and len(patterns) == 1 and not np.ptp(ends):
                 break
             looks = running.clock is None and (k + 1) % (10 * STEPS) == 0
-            if looks and _sent_alike(patterns, every, k + 1) and _is_mean_precise(every[0]):
+            if looks and _is_regular(patterns, every, k + 1) and _is_mean_precise(every[0]):
                 break
     gradients, sent, broadcasts = (
         np.broadcast_to(total, shape[:2]).mean(axis=0) / (k + 1) for total in totals
@@ -122,8 +124,12 @@ def _count(
     return _Counts(gradients, sent, broadcasts, float(ends.mean()) / (k + 1))
 
 
-def _sent_alike(patterns: set[tuple[Any, ...]], totals: list[np.ndarray], steps: int) -> bool:
-    """Return whether every iteration sends as much, judged by single steps and by totals."""
+def _is_regular(patterns: set[tuple[Any, ...]], totals: list[np.ndarray], steps: int) -> bool:
+    """Return whether every iteration sends the same number of messages.
+
+    patterns: gradients, bytes and broadcasts of each single step of a chain. totals: the same three
+    over all steps, (chains,).
+    """
     (rate, *others) = {row[1:] for row in patterns}
     return not others and all(
         np.allclose(total, steps * each, rtol=1e-12, atol=0.0)
@@ -141,10 +147,10 @@ def _is_mean_precise(gradients: np.ndarray) -> bool:
 
 
 def _always_on(network: Network) -> tuple[Network, np.ndarray | float, np.ndarray | float]:
-    """Return the network with all edges up and agents awake, and their shares of iterations.
+    """Return the network with all edges up and agents awake, and two shares by which costs shrink.
 
-    The shares, (agents,), are of iterations in which an agent is awake, and of vectors that it
-    sends; means over turns where schedules take turns.
+    The shares, (agents,) or 1, are the share of iterations in which an agent is awake, and the
+    share of its vectors that it sends; means over the graphs of a periodic schedule.
     """
     options, graph = network.conditions, network.graph
     if options.awake == 1 and options.schedule == Static():

@@ -1,9 +1,9 @@
-"""What a caller asks of ``recommend``, and by which laws that is answered.
+"""A caller's question to ``recommend``, and the laws by which it is answered.
 
-On Gaussian problems of up to ``SMALL`` entries all laws are exact. Beyond, settings are screened by
-``surrogates``, and the leading ones are confirmed by their own laws. On other problems laws are
-approximate (``concord.linearized``). What is predicted there is never less than the b2 of the
-Gaussian fit itself, by weighted points.
+On Gaussian problems of up to ``SMALL`` entries (agents times dimension) all laws are exact. On
+larger ones settings are screened by ``surrogates``, and the leading ones are confirmed by their own
+laws. On other problems laws are approximate (``concord.linearized``), and predictions are never
+less than the b2 of the Gaussian fit itself, estimated by importance sampling.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,10 +41,11 @@ LONGEST, LONGEST_STEPS = 2**23, 2**12
 
 
 class Wish(Options):
-    """A user's wish: the least score for a budget by price, or the least price to a value of b2.
+    """A caller's wish: the least score for a budget, or the least price to a target of b2.
 
-    by: the score at a budget: ``error``, that of time averages, or ``b2``, the squared bias of the
-    last draw.
+    budget: amounts by unit. price: the unit in which a target's price counts. level: whose score
+    counts. by: the score at a budget: ``error`` of time averages, or ``b2``, the squared bias of
+    the last draw.
     """
 
     budget: dict[Literal[tuple(PRICES)], Positive] = field(default_factory=dict)  # type: ignore[valid-type]
@@ -63,10 +64,11 @@ class Wish(Options):
 class Question:
     """A problem and a network for which a sampler is sought, and the caller's wish.
 
-    positions: the moments of an agent's start. fit: the Gaussian that fits the posterior. masks:
-    makes the stream of what happens on the network. reads: matrix and bytes of each read-out that
-    the network allows. floor: the b2 of the fit. batch_errors: covariances of mini-batch errors
-    over the fit; None with full gradients. settings_tried: how many settings have been scored.
+    positions: mean and covariance of an agent's start. fit: the Gaussian fitted to the posterior.
+    event_rng: returns a new generator of the events on the network. reads: matrix and bytes of each
+    read-out that the network allows. floor: the b2 of the fit. batch_errors: covariances of
+    mini-batch errors over the fit; None with full gradients. settings_tried: the number of settings
+    that have been scored.
     """
 
     def __init__(
@@ -76,10 +78,10 @@ class Question:
         positions: Moments,
         fit: Fit,
         wish: Wish,
-        masks: Callable[[], np.random.Generator],
+        event_rng: Callable[[], np.random.Generator],
     ) -> None:
         self.problem, self.network, self.fit, self.wish = problem, network, fit, wish
-        self.positions, self.masks = positions, masks
+        self.positions, self.event_rng = positions, event_rng
         self.is_exact = isinstance(problem, Quadratic)
         self.size = problem.agents * problem.dim
         self.is_small = self.size <= SMALL
@@ -103,16 +105,19 @@ class Question:
 
     @cached_property
     def quadratic(self) -> Any:
-        """The problem, or where it is not quadratic the Gaussian that fits it, as a problem."""
+        """The problem if it is quadratic, else the fitted Gaussian as a problem."""
         hessians, shift = self.fit.hessians, self.fit.shift
         return self.problem if self.is_exact else QuadraticProblem(hessians, shift)
 
     def price_with_read_out(self, price: Mapping[str, float], read: str | int) -> dict[str, float]:
-        """Return the price of an iteration, by currency, with the bytes of a read-out added."""
+        """Return the price of an iteration, by unit, with the bytes of a read-out added."""
         return {**price, "bytes": price["bytes"] + self.reads[read][1]}
 
     def count_iterations(self, price: Mapping[str, float], read: str | int) -> int:
-        """Return the number of iterations that the budget pays for, or the longest for a target."""
+        """Return the number of iterations that the budget pays for, or for a target the most tried.
+
+        price: of an iteration without the read-out, by unit.
+        """
         paid = self.price_with_read_out(price, read)
         if self.wish.target is not None:
             if not paid[str(self.wish.price)]:
@@ -124,15 +129,18 @@ class Question:
         return prices.count_iterations(self.wish.budget, paid, 10**9)
 
     def has_constant_errors(self, price: Mapping[str, float]) -> bool:
-        """Return whether errors of mini-batches are those at the fit, as if agents were there."""
+        """Return whether mini-batch errors are approximated by their covariances over the fit.
+
+        price: of an iteration, by unit.
+        """
         exact = self._knows_batch_errors and self.count_iterations(price, "agents") <= LONGEST_STEPS
         return self.wish.batch_size is not None and not exact
 
     def laws(self, samplers: Sequence[Algorithm], own: bool, price: Mapping[str, float]) -> Any:
-        """Return the laws of settings of a sampler as versions: their ``own``, or surrogates.
+        """Return the laws of a sampler's settings; raise ``NoLaw`` where there are none.
 
-        Their own are exact, or linearized where the problem is not Gaussian. Raises ``NoLaw`` where
-        there are none. price: of an iteration.
+        own: whether to compute the settings' own laws, exact or on a problem that is not Gaussian
+        linearized, and not ``surrogates``. price: of an iteration, by unit.
         """
         network, positions, size = self.network, self.positions, self.wish.batch_size
         errors = self.batch_errors if self.has_constant_errors(price) else None

@@ -24,9 +24,8 @@ from concord.problem import Problem
 def read_out(read: str | int, network: Network) -> tuple[np.ndarray | None, float]:
     """Return the matrix of a read-out, (agents, agents), and its cost in vectors per agent.
 
-    No matrix: the answers are the positions.
-
-    A ConcordError if it is more than the network can do.
+    read: "agents", a number of rounds of averaging, or "average". The matrix is None for "agents":
+    the answers are the positions. A ConcordError if the network does not allow the read-out.
     """
     if read == "agents":
         return None, 0.0

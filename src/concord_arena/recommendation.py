@@ -23,14 +23,14 @@ from concord.progress import each
 from concord.sampling.initial import Law
 from concord.summary import Summarized
 from concord_arena import describe
-from concord_arena.doubts import doubts
+from concord_arena.doubts import list_doubts
 from concord_arena.entries import Entry, scale_entries
 from concord_arena.lattices import LARGEST_POWERS, Candidate
 from concord_arena.predict import UNSOLVED
 from concord_arena.question import SMALL, Question, Wish
 from concord_arena.refine import CONFIRMED, FINALISTS, confirm_leaders, refine_leaders
 from concord_arena.screen import screen
-from concord_arena.trials import LATE, Trials
+from concord_arena.trials import LATE, TrialRunner
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -229,10 +229,10 @@ def recommend(
     # Threads cost more than they bring for matrices of this size.
     with threadpool_limits(1), np.errstate(all="ignore"):
         posterior_fit = fit(problem, np.asarray(positions[0], dtype=float))
-        trust = doubts(problem, posterior_fit, positions, agents)
-        masks = partial(streams.generator, master, "network", "recommend")
-        question = Question(problem, agents, positions, posterior_fit, wish, masks)
-        trials = Trials(question, chains, master, start, memory)
+        trust = list_doubts(problem, posterior_fit, positions, agents)
+        event_rng = partial(streams.generator, master, "network", "recommend")
+        question = Question(problem, agents, positions, posterior_fit, wish, event_rng)
+        trials = TrialRunner(question, chains, master, start, memory)
         entries, others = scale_entries(posterior_fit, samplers)
         rows, lacking = _search_entries(question, entries, trials)
         lacking += others
@@ -241,7 +241,7 @@ def recommend(
             raise ConcordError(f"no sampler can be recommended here; {name}: {why}")
         rows = confirm_leaders(question, refine_leaders(question, rows))
         if not question.is_exact:
-            rows, lost, diverging = _lead_with_finite_chains(rows, trials._replace(chains=PILOT))
+            rows, lost, diverging = _drop_diverging_leaders(rows, trials._replace(chains=PILOT))
             lacking += diverging
             if lost:
                 trust.append(f"{lost} of {PILOT} chains diverge; take a smaller step")
@@ -266,9 +266,9 @@ def recommend(
 
 
 def _estimate_memory(problem: Problem, wish: Wish, chains: int) -> float:
-    """Return the bytes that the laws of settings take, or later trials by so many chains.
+    """Estimate the bytes that the laws of settings take, or later trials by a number of chains.
 
-    Trials hold draws five times: as they are, read out, squared, and joined.
+    A trial holds its draws five times: as they are, read out, squared, and joined.
     """
     agents, dim = problem.agents, problem.dim
     size, draws = agents * dim, 1.0
@@ -281,11 +281,12 @@ def _estimate_memory(problem: Problem, wish: Wish, chains: int) -> float:
 
 
 def _search_entries(
-    question: Question, entries: Sequence[Entry], trials: Trials
+    question: Question, entries: Sequence[Entry], trials: TrialRunner
 ) -> tuple[list[Candidate], list[tuple[str, str]]]:
-    """Search the best settings of all entries; return rows, best first, and reasons of failures.
+    """Search all entries for their best settings.
 
-    trials: the chains that replace a law, if any.
+    Returns the candidates, best first, and the name of each entry without one, with the reason.
+    trials: runs the chains that score an entry without a law.
     """
     rows, lacking = [], []
     infinite = "all settings diverge"
@@ -308,27 +309,27 @@ def _search_entries(
     return sorted(rows, key=lambda row: row.score), lacking
 
 
-def _lead_with_finite_chains(
-    rows: Sequence[Candidate], trials: Trials
+def _drop_diverging_leaders(
+    candidates: Sequence[Candidate], trials: TrialRunner
 ) -> tuple[list[Candidate], int, list[tuple[str, str]]]:
-    """Return rows led by one whose chains stay finite, how many of its chains diverge, and reasons.
+    """Drop leading candidates whose trial chains diverge, though their approximate laws are finite.
 
-    An approximate law may be finite where chains diverge: it sees gradients as linear where each
-    agent is. So chains try the leading rows. The first of which at most ``DIVERGING`` are lost
-    leads; if there is none, that with the fewest. Rows that were tried and do not lead have no
-    score and are left out.
+    candidates: best first. They are tried in turn until at most ``DIVERGING`` chains of one
+    diverge; if there is none, that with the fewest leads. Returns the candidates left, best first;
+    how many chains of the first diverge; and the name of each entry that is dropped, with the
+    reason.
     """
     lost: list[int] = []
-    for row in rows:
+    for row in candidates:
         trace = trials.run(row, trials.question.problem, [row.iterations])
         lost.append(int((trace["diverged_at"] >= 0).sum()))
         if lost[-1] <= DIVERGING:
             break
     place = lost.index(min(lost))
-    left = [rows[place], *rows[len(lost) :]]
+    left = [candidates[place], *candidates[len(lost) :]]
     names = {row.entry.name for row in left}
     reasons = {
         row.entry.name: f"{count} of {trials.chains} chains diverge at its best setting"
-        for row, count in zip(rows, lost, strict=False)
+        for row, count in zip(candidates, lost, strict=False)
     }
     return left, lost[place], [(n, why) for n, why in reasons.items() if n not in names]

@@ -17,17 +17,17 @@ FINALISTS = 3  # rows that are scored by their own laws
 
 
 def refine_leaders(question: Question, rows: list[Candidate]) -> list[Candidate]:
-    """Replace the leading rows, where they are exact, by the best settings near theirs."""
+    """Replace leading candidates with exact scores by the best settings near theirs."""
     refined = [refine(question, row) if row.how == "exact" else row for row in rows[:LEADING]]
     return sorted([*refined, *rows[LEADING:]], key=lambda row: row.score)
 
 
 def refine(question: Question, candidate: Candidate) -> Candidate:
-    """Return the best setting near an exactly scored one, between the values that were tried.
+    """Return the best setting near an exactly scored candidate, between the values tried.
 
-    Steps are searched to a 256th of an octave: where the error of some function changes its sign b2
-    has a dip, narrower than the lattice. A number as second option is varied, too, by a half, a
-    quarter and an eighth of an octave.
+    The tuned option is searched to a 256th of an octave, since b2 has narrow dips where an error
+    changes its sign. A number as second option is varied, too, by a half, a quarter and an eighth
+    of an octave.
     """
     read, how = candidate.read, candidate.how
     best = _refine_step(question, candidate.lattice, read, how)
@@ -60,10 +60,10 @@ def _refine_step(question: Question, lattice: Lattice, read: str | int, how: str
 
 
 def confirm_leaders(question: Question, rows: list[Candidate]) -> list[Candidate]:
-    """Replace the screened scores of the leading rows by scores of their own laws, best first.
+    """Replace the screened scores of leading candidates by those of their own laws, best first.
 
-    After some tries only the first row and the runner-up are replaced, so that what is printed is
-    not just screened, unless its law is too large.
+    After some tries only the first candidate and the runner-up are confirmed, which are printed.
+    Candidates whose law is too large stay screened.
     """
     with suppress(NoLaw):
         for tries in range(8 * FINALISTS):
@@ -78,14 +78,14 @@ def confirm_leaders(question: Question, rows: list[Candidate]) -> list[Candidate
 
 
 def find_runner_up(rows: Sequence[Candidate]) -> int:
-    """Return the place of the best row of another sampler than the first row's; 0 without one."""
+    """Return the index of the best candidate of another sampler than the first; 0 without one."""
     return next((p for p, row in enumerate(rows) if row.entry.name != rows[0].entry.name), 0)
 
 
 def confirm(question: Question, candidate: Candidate) -> Candidate:
-    """Return a screened setting rescored by its own law, or a better neighbor.
+    """Score a screened candidate and its neighbors by their own laws, and return the best.
 
-    ``NoLaw`` where that is too large.
+    Raises ``NoLaw`` where the law is too large.
     """
     if question.size > CONFIRMED:
         raise NoLaw(f"{question.size} numbers exceed the {CONFIRMED} that laws are confirmed for")

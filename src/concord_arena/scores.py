@@ -28,13 +28,13 @@ DIVERGED = 1e6
 
 
 def bias(marginals: Marginals, target: Gaussian) -> Levels:
-    """Return b² of laws by level, of any leading shape; infinite beyond ``DIVERGED``."""
+    """Return b² of laws by level, as ``compute_bias``, but infinite beyond ``DIVERGED``."""
     by_level = compute_bias(marginals, target)
     return {level: np.where(b2 <= DIVERGED, b2, np.inf) for level, b2 in by_level.items()}
 
 
 def compute_bias(marginals: Marginals, target: Gaussian) -> Levels:
-    """Return b² of laws by level, of any leading shape; infinite only where it is not a number."""
+    """Return b² of laws by level, one for each law; infinite only where it is not a number."""
     target_moments, variances = monomials(target.mean, target.cov)
     with np.errstate(all="ignore"):
         pooled = monomials(marginals.mean, marginals.cov)[0].mean(axis=-2)
@@ -46,8 +46,8 @@ def compute_bias(marginals: Marginals, target: Gaussian) -> Levels:
         }
 
 
-def ergodic(averaged: Marginals, target: Gaussian) -> Levels:
-    """Return the ergodic b² of time averages, for the worst agent and the network average."""
+def ergodic_b2(averaged: Marginals, target: Gaussian) -> Levels:
+    """Return, by level, the ergodic b² of averages over time, given the laws of the averages."""
 
     def error(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
         spread = np.diagonal(cov, axis1=-2, axis2=-1) + (mean - target.mean) ** 2
@@ -60,17 +60,18 @@ def ergodic(averaged: Marginals, target: Gaussian) -> Levels:
     return {"worst": worst, "average": average, "pooled": average}
 
 
-def distance(marginals: Marginals, target: Gaussian) -> dict[str, Levels]:
-    """Return, by level, W2 over sqrt(tr Sigma), and whitened errors of mean and covariance.
+def compare_laws(marginals: Marginals, target: Gaussian) -> dict[str, Levels]:
+    """Return w2, mean_error and covariance_error of laws from the posterior, by level and name.
 
-    mean_error: the length of the difference of means. covariance_error: the Frobenius norm of the
-    difference of covariances, over the root of the dimension.
+    w2: the 2-Wasserstein distance over sqrt(tr Sigma). mean_error: the length of the whitened
+    difference of means. covariance_error: the Frobenius norm of the whitened difference of
+    covariances, over the root of the dimension.
     """
     root = np.linalg.inv(np.linalg.cholesky(target.cov))
     dim = len(target.mean)
 
-    def parts(mean: np.ndarray, cov: np.ndarray) -> dict[str, np.ndarray]:
-        """Return w2, mean_error and covariance_error of moments from the target."""
+    def compare(mean: np.ndarray, cov: np.ndarray) -> dict[str, np.ndarray]:
+        """Return w2, mean_error and covariance_error of normal laws with these moments."""
         apart = np.matvec(root, mean - target.mean)
         other = root @ cov @ root.T - np.eye(dim)
         errors = {
@@ -81,8 +82,8 @@ def distance(marginals: Marginals, target: Gaussian) -> dict[str, Levels]:
         return {name: np.nan_to_num(v, nan=np.inf, posinf=np.inf) for name, v in errors.items()}
 
     with np.errstate(all="ignore"):
-        worst = parts(marginals.mean, marginals.cov)
-        average = parts(marginals.average_mean, marginals.average_cov)
+        worst = compare(marginals.mean, marginals.cov)
+        average = compare(marginals.average_mean, marginals.average_cov)
     return {"worst": {n: v.max(axis=-1) for n, v in worst.items()}, "average": average}
 
 
@@ -92,11 +93,12 @@ COVERED = (50, 90)  # percent of the draws
 LARGER_IS_BETTER = ("ess_bulk", "ess_tail", "log_predictive", "modes_visited")
 
 
-class Yardstick(NamedTuple):
-    """Exact draws and directions with which every sampler's draws on a problem are compared.
+class ReferenceDraws(NamedTuple):
+    """Exact posterior draws, and directions, with which samplers' draws on a problem are compared.
 
-    onto: coordinates in posterior standard deviations, and directions, (dim, dim + DIRECTIONS).
-    drawn: exact draws, (draws, FLOORS + 1, dim). sorted: of each coordinate, (EXACT, dim).
+    onto: a matrix (dim, dim + DIRECTIONS) that projects draws to coordinates in posterior standard
+    deviations and to random directions. drawn: exact draws, (draws, FLOORS + 1, dim). sorted: exact
+    draws, sorted in each coordinate, (EXACT, dim).
     """
 
     onto: np.ndarray
@@ -104,8 +106,8 @@ class Yardstick(NamedTuple):
     sorted: np.ndarray
 
 
-def yardstick(count: int, problem: Problem, rng: np.random.Generator) -> Yardstick:
-    """Return the exact draws and directions with which ``count`` draws are compared."""
+def draw_references(count: int, problem: Problem, rng: np.random.Generator) -> ReferenceDraws:
+    """Draw the exact draws and directions with which ``count`` draws of a sampler are compared."""
     exact = reference_of(problem)
     variance = exact.monomials()[1]
     dim = len(variance) // 2
@@ -113,22 +115,22 @@ def yardstick(count: int, problem: Problem, rng: np.random.Generator) -> Yardsti
     directions *= np.sqrt(dim) / np.linalg.norm(directions, axis=0)
     onto = np.concatenate([np.eye(dim), directions], axis=1) / np.sqrt(variance[:dim, None])
     drawn = exact.sample((FLOORS + 1) * count, rng).reshape(count, FLOORS + 1, dim)
-    return Yardstick(onto, drawn, np.sort(exact.sample(EXACT, rng), axis=0))
+    return ReferenceDraws(onto, drawn, np.sort(exact.sample(EXACT, rng), axis=0))
 
 
-def compare_draws(draws: np.ndarray, by: Yardstick) -> Iterator[tuple[str, Levels]]:
-    """Yield metrics of draws by level, compared with exact ones.
+def compare_draws(draws: np.ndarray, references: ReferenceDraws) -> Iterator[tuple[str, Levels]]:
+    """Yield names and values by level of metrics that compare a sampler's draws with exact ones.
 
     draws: (draws, agents + 1, dim), the network average last.
 
     In posterior standard deviations: w1, the mean over coordinates of W1 between the marginal laws,
     and sliced_w2 (Bonneel, Rabin, Peyré and Pfister, 2015), both with what as many exact draws show
     (the level ``floor``); coverage_50 and coverage_90, the posterior mass of the central intervals
-    that hold so many percent of the draws. What is not finite is infinitely
-    far, and covers no number.
+    that hold so many percent of the draws. Draws that are not finite are infinitely far, and have
+    no coverage.
     """
     dim = draws.shape[-1]
-    every = np.sort(np.concatenate([draws, by.drawn], axis=1) @ by.onto, axis=0)
+    every = np.sort(np.concatenate([draws, references.drawn], axis=1) @ references.onto, axis=0)
     apart = every[:, :-1] - every[:, -1:]
     for name, each in (
         ("w1", np.abs(apart[..., :dim]).mean(axis=(0, 2))),
@@ -138,10 +140,10 @@ def compare_draws(draws: np.ndarray, by: Yardstick) -> Iterator[tuple[str, Level
         of_agents, floors = distances[:-FLOORS], distances[-FLOORS:]
         levels = {"worst": of_agents[:-1].max(), "average": of_agents[-1], "floor": floors.mean()}
         yield name, levels
-    shares = _coverages(draws, by.sorted)
+    shares = _coverages(draws, references.sorted)
     for level, each in zip(COVERED, shares, strict=True):
         name = f"coverage_{level}"
-        yield name, {"worst": worst(name, each[:-1], level / 100), "average": each[-1]}
+        yield name, {"worst": pick_worst(name, each[:-1], level / 100), "average": each[-1]}
 
 
 def _coverages(draws: np.ndarray, exact: np.ndarray) -> np.ndarray:
@@ -157,54 +159,61 @@ def _coverages(draws: np.ndarray, exact: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(ends).any(axis=(0, 2)), np.nan, shares)
 
 
-def worst(metric: str, each: np.ndarray, right: float | None = None) -> np.ndarray:
-    """Return the worst agent's value of a metric: farthest from ``right``, or least, or largest."""
+def pick_worst(metric: str, each: np.ndarray, ideal: float | None = None) -> np.ndarray:
+    """Return the worst of the agents' values of a metric, (agents,).
+
+    ideal: the best value, from which the worst is farthest; None: the worst is the largest, or the
+    least for ``LARGER_IS_BETTER``.
+    """
     if np.isnan(each).any():
         return np.array(np.nan)
-    if right is not None:
-        return np.array(each[np.abs(each - right).argmax()])
+    if ideal is not None:
+        return np.array(each[np.abs(each - ideal).argmax()])
     return np.array(each.min() if metric in LARGER_IS_BETTER else each.max())
 
 
-def solved_at(b2: np.ndarray, target: float) -> np.ndarray:
-    """Return the first index of the first axis from which b² stays at most ``target``.
+def find_solved(b2: np.ndarray, target: float) -> np.ndarray:
+    """Find the first index of the first axis from which b² stays at or below a target.
 
-    The index is the length of the axis where b² is above the target at the end.
+    The index is the length of that axis where the last b² is above the target.
     """
     above = b2 > target
     return np.where(above.any(axis=0), len(b2) - np.argmax(above[::-1], axis=0), 0)
 
 
-def reached_at(b2: np.ndarray, target: float) -> np.ndarray:
-    """Return the first index of the first axis at which b² is at most the target, or its length."""
+def find_reached(b2: np.ndarray, target: float) -> np.ndarray:
+    """Find the first index of the first axis at which b² is at most a target.
+
+    The index is the length of that axis where b² is above the target all along.
+    """
     reached = b2 <= target
     return np.where(reached.any(axis=0), reached.argmax(axis=0), len(b2))
 
 
-def ends(values: Levels) -> Levels:
-    """Return the last values along the first axis, by level."""
+def take_last(values: Levels) -> Levels:
+    """Return, by level, the values at the last index of the first axis."""
     return {level: of[-1] for level, of in values.items()}
 
 
-def stack(versions: Sequence[Levels]) -> Levels:
-    """Return the scores of versions by level, (iterations, versions)."""
+def stack_versions(versions: Sequence[Levels]) -> Levels:
+    """Stack the scores of versions, (iterations,), by level into (iterations, versions)."""
     return {level: np.stack([one[level] for one in versions], axis=1) for level in versions[0]}
 
 
-def paid_until(b2: np.ndarray, paid: np.ndarray, target: float) -> np.ndarray:
-    """Return the price from which each version's b² stays at the target or below, (versions,).
+def price_until_solved(b2: np.ndarray, paid: np.ndarray, target: float) -> np.ndarray:
+    """Return the price paid until each version's b² stays at or below a target, (versions,).
 
-    It is infinite where it does not. b2: (iterations, versions). paid: the iterations' prices,
-    (iterations,).
+    Infinite where the last b² is above it. b2: (iterations, versions). paid: the price of all
+    iterations so far, (iterations,).
     """
-    return np.append(paid, np.inf)[solved_at(b2, target)]
+    return np.append(paid, np.inf)[find_solved(b2, target)]
 
 
-def looks(end: int, per_octave: int) -> list[int]:
-    """Return the iterations up to ``end`` at which scores are read, ``end`` included.
+def grid(end: int, per_octave: int) -> list[int]:
+    """Return the grid of iterations up to ``end`` at which a score is computed, ``end`` included.
 
-    They are ``per_octave`` to twice that times powers of two, so that one power of an update leads
-    from each to the next.
+    It has ``per_octave`` iterations between a power of two and the next, evenly spaced, so that one
+    power of an update leads from each to the next.
     """
     octaves = range(end.bit_length())
     points = {(per_octave + part) << octave for octave in octaves for part in range(per_octave)}

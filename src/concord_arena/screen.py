@@ -1,8 +1,8 @@
-"""Screen an entry: which of its settings are worth scoring, and the best with each read-out.
+"""Screen an entry: find its best setting with each read-out by scoring few of them.
 
-The tuned option goes from the largest stable value down by octaves, for each value of the second
-option, and on while the best is the last; then by quarter octaves around the two best minima, since
-the score along a step has several.
+For each value of the second option the tuned option goes down by octaves from its largest stable
+value, further while the last is the best, and then by quarter octaves around the two best local
+minima.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ from concord_arena.lattices import (
 )
 from concord_arena.predict import Score
 from concord_arena.question import Question
-from concord_arena.surrogates import along
+from concord_arena.surrogates import split
 from concord_arena.tuning import find_limit, leave_out_conditions, read_value, vary
 
 OCTAVES, SECOND_OCTAVES, MORE = 18, 12, 6
@@ -39,15 +39,15 @@ OCTAVES_TO_TARGET = 24
 
 
 def screen(question: Question, entry: Entry) -> Iterator[Candidate]:
-    """Yield the best setting of an entry with each read-out; an error where there is none."""
+    """Yield the best setting of an entry with each read-out; raise an error where there is none."""
     entry.sampler.check(question.problem, question.network)
     if entry.kind not in kinds.built_in("samplers"):
-        prices.try_step(entry.sampler, question.problem, question.network, question.masks())
+        prices.try_step(entry.sampler, question.problem, question.network, question.event_rng())
     if question.wish.batch_size is not None and not isinstance(entry.sampler, Batches):
         raise ConcordError("its gradients are full; leave batch_size out")
     _refuse_large_choices(question, entry.sampler)
     lattices = [
-        score_settings(question, lattice, _octaves(question, lattice))
+        score_settings(question, lattice, _first_places(question, lattice))
         for lattice in make_lattices(question, entry)
     ]
     for _ in range(3):
@@ -71,10 +71,10 @@ def screen(question: Question, entry: Entry) -> Iterator[Candidate]:
 
 
 def list_unscored(question: Question, entry: Entry) -> Iterator[Candidate]:
-    """Yield unscored settings an octave apart, for the read-outs agents and average."""
+    """Yield an entry's settings an octave apart, without scores, for agents and average."""
     for lattice in make_lattices(question, entry):
         is_limited = np.isfinite(lattice.limit)
-        octaves = _octaves(question, lattice)
+        octaves = _first_places(question, lattice)
         octaves = octaves[np.s_[:SECOND_OCTAVES] if is_limited else np.s_[-12:]]
         for read in ("agents", "average"):
             count = question.count_iterations(lattice.price, read) if read in question.reads else 0
@@ -84,7 +84,7 @@ def list_unscored(question: Question, entry: Entry) -> Iterator[Candidate]:
 
 
 def make_lattices(question: Question, entry: Entry) -> list[Lattice]:
-    """Return a lattice for each value of the second option; an error where there is none."""
+    """Return an unscored lattice for each value of the second option; raise without one."""
     name, values = next(iter(entry.second.items()), (None, (None,)))
     begin = read_value(entry.sampler, entry.tune, entry.name)
     problem, network = question.problem, question.network
@@ -92,7 +92,7 @@ def make_lattices(question: Question, entry: Entry) -> list[Lattice]:
     for value in values:
         second = {} if name is None else {name: value}
         one = vary(entry.sampler, second, entry.name)
-        price = prices.price_per_iteration(one, problem, network, question.masks())
+        price = prices.price_per_iteration(one, problem, network, question.event_rng())
         if question.count_iterations(price, "agents") < 1:
             why = _explain_unaffordable(question.wish.budget, price)
             continue
@@ -101,7 +101,7 @@ def make_lattices(question: Question, entry: Entry) -> list[Lattice]:
             _refuse_large_choices(question, one)
             for on in (network, leave_out_conditions(network))[not question.is_small :]:
                 if not np.isfinite(limit):
-                    limit = find_limit(one, entry.tune, _quadratic(question), on)
+                    limit = find_limit(one, entry.tune, _stability_problem(question), on)
         if not np.isnan(limit):
             top = limit if np.isfinite(limit) else begin * 2.0**9
             lattices.append(Lattice(entry, second, top, limit, price, {}))
@@ -111,7 +111,7 @@ def make_lattices(question: Question, entry: Entry) -> list[Lattice]:
 
 
 def _explain_unaffordable(budget: Mapping[str, float], price: Mapping[str, float]) -> str:
-    """Return a sentence on the part of the budget that is too small for one iteration."""
+    """Return a sentence on the amount of a budget that is too small for one iteration."""
     name = max(budget, key=lambda name: price[name] / budget[name])
     return (
         f"budget.{name}: {budget[name]:g} pays for no iteration, which costs {price[name]:g}; "
@@ -120,8 +120,8 @@ def _explain_unaffordable(budget: Mapping[str, float], price: Mapping[str, float
 
 
 def _refuse_large_choices(question: Question, sampler: Algorithm) -> None:
-    """Raise ``NoLaw`` for a sampler with random choices on too large a problem."""
-    reader = StepReader(sampler, _quadratic(question), Network(question.network.graph))
+    """Raise ``NoLaw`` if a sampler draws which agents move and the problem is too large."""
+    reader = StepReader(sampler, _stability_problem(question), Network(question.network.graph))
     if reader.chooses and question.size > SECOND_LIMIT:
         raise NoLaw(
             f"it draws who moves, and laws over that are computed up to {SECOND_LIMIT} "
@@ -129,15 +129,15 @@ def _refuse_large_choices(question: Question, sampler: Algorithm) -> None:
         )
 
 
-def _quadratic(question: Question) -> Any:
-    """Return the quadratic problem that sets stability limits; of a large one a coordinate."""
+def _stability_problem(question: Question) -> Any:
+    """Return the quadratic problem for stability limits; if large, its steepest coordinate."""
     if question.is_small:
         return question.quadratic
-    problems = along(question.fit, question.positions)[1]
+    problems = split(question.fit, question.positions)[1]
     return max(problems, key=lambda problem: float(np.abs(problem.gram).max()))
 
 
-def _octaves(question: Question, lattice: Lattice) -> list[int]:
+def _first_places(question: Question, lattice: Lattice) -> list[int]:
     """Return the places j of a lattice that are scored first, one in each octave."""
     if not np.isfinite(lattice.limit):
         return [4 * i for i in range(19)]
@@ -147,9 +147,9 @@ def _octaves(question: Question, lattice: Lattice) -> list[int]:
 
 
 def _extend(question: Question, lattices: list[Lattice], read: str | int) -> list[Lattice]:
-    """Score more octaves beyond a lattice whose best setting is at its end, for a read-out.
+    """Score more octaves of the best lattice if its best setting with a read-out is at its end.
 
-    Returns the lattices; where there are no more octaves the list that is given.
+    Returns the lattices; the given list itself if nothing was scored.
     """
     values = values_at(lattices, read)
     place, j = min(values, key=lambda at: (values[at], at))

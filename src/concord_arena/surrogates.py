@@ -1,10 +1,11 @@
-r"""Laws of large networks by small ones, to choose settings by; not exact.
+r"""Approximate laws of large problems, cheap enough to screen settings by.
 
-``CoordinatewiseLaws``: in the eigenbasis of the posterior's precision :math:`\sum_i H_i`, what is
-off the diagonal of the H_i dropped, and how an update begins before it repeats: as many networks of
-dimension one, whose laws cost a hundredth. With ``mean`` agents have their mean curvature besides,
-so that updates by W, or by the Laplacian, fall apart into one small system for each eigenvector of
-the network. What agents' gradients are at the posterior's mean is kept by both.
+``CoordinatewiseLaws`` works in the eigenbasis of the posterior's precision :math:`\sum_i H_i` and
+drops what is off the diagonal of the :math:`H_i`, so that each coordinate is a problem of dimension
+one, whose law costs a hundredth. The first updates before a periodic cycle are dropped, too. With
+``mean`` all agents have their mean curvature, so that updates by W, or by the Laplacian, split into
+a small system for each eigenvector of the network. Both keep the agents' gradients at the
+posterior's mean.
 """
 
 from __future__ import annotations
@@ -15,17 +16,24 @@ from typing import Any
 import numpy as np
 
 from concord.laws import exact
-from concord.laws.exact import Affine, Marginals, Moments
-from concord.laws.law import find_joint_cycle, laws_of_versions, update_of
-from concord.laws.paths import DeterministicPath, Path
+from concord.laws.exact import Marginals, Moments
+from concord.laws.law import laws_of_updates, laws_of_versions, update_of
+from concord.laws.modes import ModalPath, find_modes
+from concord.laws.paths import Path
 from concord.laws.read_off import NoLaw
 from concord.networks.network import Network
 from concord.problems.gaussian_fit import Fit
 from concord.problems.quadratic_problem import QuadraticProblem
 
+ROUNDING = 1e-7  # of what screens only
 
-def along(fit: Fit, positions: Moments) -> tuple[np.ndarray, list[QuadraticProblem], Moments]:
-    """Return the eigenbasis (dim, dim) of the fit, and a problem and starts for each vector."""
+
+def split(fit: Fit, positions: Moments) -> tuple[np.ndarray, list[QuadraticProblem], Moments]:
+    """Split a Gaussian fit into problems of dimension one along the eigenvectors of its precision.
+
+    Returns the basis, (dim, dim), the problems, and the means and variances of starts, (dim,).
+    positions: mean and covariance of an agent's start.
+    """
     basis = np.linalg.eigh(fit.hessians.sum(axis=0))[1]
     center, mean = basis.T @ fit.mean, np.broadcast_to(positions[0], fit.mean.shape)
     slopes = (fit.hessians @ fit.mean - fit.shift) @ basis
@@ -42,7 +50,8 @@ def along(fit: Fit, positions: Moments) -> tuple[np.ndarray, list[QuadraticProbl
 class CoordinatewiseLaws:
     """Approximate laws of versions of a sampler on a Gaussian fit, one coordinate at a time.
 
-    mean: all agents have their mean curvature, so that laws follow from the network's spectrum.
+    positions: mean and covariance of an agent's start. mean: whether all agents get their mean
+    curvature, so that laws follow from the network's spectrum.
     """
 
     def __init__(
@@ -54,7 +63,7 @@ class CoordinatewiseLaws:
         mean: bool = False,
     ) -> None:
         """Compute a law of dimension one for each eigenvector of the fitted curvature."""
-        self._basis, problems, (starts, spreads) = along(fit, positions)
+        self._basis, problems, (starts, spreads) = split(fit, positions)
         self._paths: list[Path] = []
         for problem, start, spread in zip(problems, starts, spreads, strict=True):
             coordinate_start = np.array([start]), np.array([[spread]])
@@ -70,7 +79,7 @@ class CoordinatewiseLaws:
             self._paths.append(law.periodic_part())
 
     def with_answers(self, mix: np.ndarray | None) -> CoordinatewiseLaws:
-        """Return the same laws with the read-out ``mix``, (agents, agents)."""
+        """Return the laws after a read-out, a matrix (agents, agents)."""
         other = object.__new__(CoordinatewiseLaws)
         other._basis, other._paths = self._basis, [path.with_answers(mix) for path in self._paths]
         return other
@@ -86,7 +95,7 @@ class CoordinatewiseLaws:
         return self._merge(computed) if len(computed) == len(parts) else None
 
     def _merge(self, parts: Sequence[Marginals]) -> Marginals:
-        """Return the laws in the original basis, from the laws of all coordinates."""
+        """Merge the laws of all coordinates into laws in the original basis."""
         basis = self._basis
 
         def mean(name: str) -> np.ndarray:
@@ -99,38 +108,17 @@ class CoordinatewiseLaws:
         return Marginals(mean("mean"), cov("cov"), mean("average_mean"), cov("average_cov"))
 
 
-class _Modes(DeterministicPath):
-    """The laws of agents in the network's eigenvectors, whose modes stand on the second axis."""
-
-    vectors: np.ndarray
-
-    def _position_matrix(self, moments: Moments) -> np.ndarray:
-        """Return the matrix, (1, blocks), that maps a mode's state to its position."""
-        return np.eye(1, moments[0].shape[-1])
-
-    def _marginals(self, moments: Moments) -> Marginals:
-        """Return the laws of agents and of their average from the moments of modes."""
-        lead = self.vectors if self._mix is None else self._mix @ self.vectors
-        mean, spread = moments[0][..., 0], moments[1][..., 0, 0]
-        whole = lead.mean(axis=0)
-        return Marginals(
-            (mean @ lead.T)[..., None],
-            (spread @ (lead**2).T)[..., None, None],
-            (mean @ whole)[..., None],
-            (spread @ whole**2)[..., None, None],
-        )
-
-
 def _laws_by_eigenvectors(
     samplers: Sequence[Any],
     problem: QuadraticProblem,
     network: Network,
     positions: Moments,
 ) -> Path:
-    """Return the laws of versions of a sampler, one eigenvector of the network at a time.
+    """Return the laws of a sampler's settings, one eigenvector of the network at a time.
 
-    problem: of dimension one, with the same curvature for all agents. positions: moments at the
-    start.     ``NoLaw`` where the parts of an update have no eigenvectors in common.
+    problem: of dimension one, with the same curvature for all agents. positions: mean and
+    covariance of an agent's start. Raises ``NoLaw`` where the blocks of an update have no
+    eigenvectors in common.
     """
     agents = problem.agents
 
@@ -142,37 +130,8 @@ def _laws_by_eigenvectors(
     if not network.is_lossless:
         raise no_law("here not every vector arrives")
     updates = [update_of(sampler, problem, network) for sampler in samplers]
-    cycle = find_joint_cycle(updates)
-    if cycle is None or cycle[0]:
-        raise no_law("its updates do not repeat from the first one on")
-    first = updates[0].at(0).matrix[:agents, :agents]
-    if not np.allclose(first, first.T, atol=1e-12):
-        raise no_law("its update is not symmetric")
-    vectors = np.linalg.eigh(first)[1]
-
-    def blocks(matrix: np.ndarray) -> np.ndarray:
-        """Return a state matrix's blocks for each eigenvector, (agents, blocks, blocks)."""
-        count = len(matrix) // agents
-        parts = matrix.reshape(count, agents, count, agents).swapaxes(1, 2)
-        turned = vectors.T @ parts @ vectors
-        diagonals = np.diagonal(turned, axis1=2, axis2=3)
-        rest = turned - diagonals[..., None] * np.eye(agents)
-        if np.abs(rest).max() > 1e-7 * max(np.abs(diagonals).max(), 1e-300):
-            raise no_law("the parts of its update have no eigenvectors in common")
-        return np.moveaxis(diagonals, 2, 0)
-
-    def project(mean: np.ndarray) -> np.ndarray:
-        """Return a mean, (blocks * agents,), along the eigenvectors, (agents, blocks)."""
-        return (mean.reshape(-1, agents) @ vectors).T
-
-    def modes(step: Affine) -> Affine:
-        return Affine(blocks(step.matrix), project(step.offset), blocks(step.noise))
-
-    steps = [
-        exact.stack_versions([modes(update.at(k)) for update in updates]) for k in range(cycle[1])
-    ]
     starts = [exact.initial_moments(agents, 1, positions, update.start) for update in updates]
-    begun = exact.stack_versions([(project(mean), blocks(cov)) for mean, cov in starts])
-    path = _Modes(lambda k: steps[k % len(steps)], begun, agents, 1, None, cycle)
-    path.vectors = vectors
+    path = find_modes(laws_of_updates(updates, starts, network, 1), ROUNDING)
+    if not isinstance(path, ModalPath):
+        raise no_law("its updates change, or their parts have no eigenvectors in common")
     return path

@@ -1,4 +1,4 @@
-"""Settings of ``recommend`` scored by runs: what has no law, and what is to be verified."""
+"""Run chains of candidates: to score those without a law, and to verify a recommendation."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ LATE = 400  # most draws of a chain's second half, evenly spaced, of which avera
 Interval = tuple[float, float, float]  # a number, and the ends of its 95 % interval
 
 
-class Trials(NamedTuple):
-    """Runs of settings that were found for a question, by so many chains of a seed.
+class TrialRunner(NamedTuple):
+    """Runs a number of chains of a candidate on a question's problem, and measures their errors.
 
-    initial, memory: as of ``concord.sample``.
+    initial, memory: the arguments of ``concord.sample``.
     """
 
     question: Question
@@ -42,16 +42,16 @@ class Trials(NamedTuple):
     initial: Mapping[str, Any]
     memory: float | None = None
 
-    def run(self, row: Candidate, problem: Problem, at: Sequence[int]) -> Trace:
-        """Return the trace of a row's setting on a problem, at iterations ``at``."""
+    def run(self, row: Candidate, problem: Problem, iterations: Sequence[int]) -> Trace:
+        """Run a candidate on a problem and return its trace, recorded at the given iterations."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore", DivergenceWarning)
             return sample(
                 row.entry.kind,
                 problem,
                 self.question.network,
-                iterations=at[-1],
-                record={"at": at},
+                iterations=iterations[-1],
+                record={"at": iterations},
                 progress=False,
                 chains=self.chains,
                 seed=self.seed,
@@ -61,10 +61,10 @@ class Trials(NamedTuple):
             )
 
     def bias(self, row: Candidate) -> Interval:
-        """Return the squared bias of a row's last draw, with a 95 % interval.
+        """Measure the squared bias of a candidate's last draw, with a 95 % interval.
 
-        Where the problem is not Gaussian the same chains, by the same noise, on the Gaussian that
-        fits it are a control variate, whose expectation is exact.
+        On a problem that is not Gaussian, chains with the same noise on the fitted Gaussian are a
+        control variate, whose expectation is exact.
         """
         question = self.question
         k, gaussian = row.iterations, question.quadratic
@@ -85,14 +85,14 @@ class Trials(NamedTuple):
         return float(b2.max()), float(lo.max()), float(hi.max())
 
     def error(self, row: Candidate) -> Interval:
-        """Return the error of chains' averages over the second half, with a 95 % interval.
+        """Measure the error of a chain's average over its second half, with a 95 % interval.
 
-        Of longer ones ``LATE`` draws are averaged.
+        At most ``LATE`` draws of a chain are averaged.
         """
         target, variances = self._posterior.monomials()
         k, dim = row.iterations, self.question.problem.dim
-        at = np.unique(np.linspace(k // 2 + 1, k, LATE).round().astype(int)).tolist()
-        f = self._means(row, self.question.problem, at)
+        late = np.unique(np.linspace(k // 2 + 1, k, LATE).round().astype(int)).tolist()
+        f = self._means(row, self.question.problem, late)
         if not np.isfinite(f).all():
             return np.inf, np.inf, np.inf
         means = mean_interval((f - target)[..., :dim] ** 2 / variances[:dim])
@@ -101,7 +101,7 @@ class Trials(NamedTuple):
         return error, lo, hi
 
     def verify(self, rows: Sequence[Candidate]) -> pandas.DataFrame:
-        """Return a table of predicted and measured scores of rows."""
+        """Run candidates and return the table of their predicted and measured scores."""
         wish, lines = self.question.wish, []
         for row in rows:
             line: dict[str, Any] = {"sampler": row.entry.name, "read": str(row.read)}
@@ -115,15 +115,15 @@ class Trials(NamedTuple):
         return pandas.DataFrame(lines)
 
     def best_of(self, entry: Entry) -> list[Candidate]:
-        """Return the best of an entry's settings along octaves. None where all diverge.
+        """Return the best of an entry's settings, an octave apart; an empty list if all diverge.
 
-        Its score is that of other chains than those that it was chosen by: the least of noisy
-        numbers is less than it is.
+        Its score is measured on other chains than those it was chosen by, since the least of noisy
+        scores is biased downwards.
         """
         level, averages = self.question.wish.level, self.question.wish.averages
 
         def score_by_chains(row: Candidate, seed: int, best: bool) -> Candidate:
-            """Return a copy of a candidate whose score is measured on chains with this seed.
+            """Return a copy of a candidate with the score of chains with this seed.
 
             best: whether to measure b² even if the score is the error of averages.
             """
@@ -145,18 +145,19 @@ class Trials(NamedTuple):
 
     @property
     def _posterior(self) -> Reference:
+        """The problem's reference, or the fitted Gaussian where there is none."""
         try:
             return reference_of(self.question.problem)
         except ConcordError:
             return self.question.fit.law
 
-    def _means(self, row: Candidate, problem: Problem, at: Sequence[int]) -> np.ndarray:
-        """Return each chain's mean of x and x^2 over iterations ``at``, (chains, agents, 2 dim).
+    def _means(self, row: Candidate, problem: Problem, iterations: Sequence[int]) -> np.ndarray:
+        """Run a candidate; return means of x and x^2 over iterations, (chains, agents, 2 dim).
 
-        x is what a row's setting reads out on a problem.
+        x: the positions after the candidate's read-out, or their network average.
         """
         mix = self.question.reads[row.read][0]
-        x = self.run(row, problem, at)["x"]
+        x = self.run(row, problem, iterations)["x"]
         with np.errstate(all="ignore"):
             x = x if mix is None else mix @ x
             x = x if self.question.wish.level == "worst" else x.mean(axis=2, keepdims=True)

@@ -40,13 +40,19 @@ class Setting(NamedTuple):
 
 
 def vary(sampler: Algorithm, values: Mapping[str, Any], where: str) -> Algorithm:
-    """Return a copy of a sampler with other values of some options."""
+    """Return a copy of a sampler with other values of some options.
+
+    where: their place in a file or call, for errors.
+    """
     varied: Algorithm = build(type(sampler), {**plain(sampler), **values}, where)
     return varied
 
 
 def read_value(sampler: Algorithm, tune: str, where: str) -> float:
-    """Return the stated value of the option to tune, around which the search begins."""
+    """Return the sampler's value of the option to tune, around which the search begins.
+
+    where: the entry's place in the file, for errors.
+    """
     stated = plain(sampler)
     value = stated.get(tune)
     if not isinstance(value, (int, float)) or isinstance(value, bool):
@@ -56,19 +62,19 @@ def read_value(sampler: Algorithm, tune: str, where: str) -> float:
 
 
 def leave_out_conditions(network: Network) -> Network:
-    """Return a network's graph alone, on which nothing happens."""
+    """Return a network on the same graph with ideal conditions."""
     return Network(network.graph, order=network.order)
 
 
 def find_limit(sampler: Algorithm, tune: str, problem: Problem, network: Network) -> float:
-    """Return the largest stable value of an option on a network, where its law grows by 1.
+    """Find the largest value of an option at which a sampler's law is stable.
 
-    It is ``concord.stability.growth_of_law``: where vectors may be lost it is that of second
-    moments. nan if no value is stable, infinity if all are or that is not known.
+    Stable: ``concord.stability.growth_of_law`` is below 1. nan if no value is stable, infinity if
+    all are, or if the law is not known.
     """
 
     def is_stable(value: float) -> bool:
-        """Return whether the law settles with a value of the option."""
+        """Return whether the law is stable at a value of the option."""
         return growth_of_law(vary(sampler, {tune: value}, tune), problem, network) < 1
 
     try:
@@ -86,10 +92,9 @@ def group_settings(
 ) -> tuple[list[list[Setting]], list[float]]:
     """Return settings of an entry's tuned options, grouped by the value of ``arena.second``.
 
-    Second result: of each group the largest stable value of ``arena.tune`` on the graph alone,
-    infinite where it is not known. So settings are the same whatever happens on the network; where
-    vectors may be lost laws mostly settle beyond it. where: the entry's place in the file, for
-    errors.
+    The second result is the largest stable value of ``arena.tune`` in each group, on the graph
+    with ideal conditions, so that settings do not depend on the conditions; infinite where it is
+    not known. where: the entry's place in the file, for errors.
     """
     if arena.tune is None:
         return [[Setting({}, sampler)]], [float("nan")]
@@ -122,20 +127,24 @@ def group_settings(
 
 
 def extend(arena: Arena, best: Setting, up: bool, where: str) -> list[Setting]:
-    """Return further settings beyond the best one, above it if ``up``, else below."""
+    """Return ``MORE`` settings with larger or smaller values of the tuned option than the best.
+
+    up: whether larger. where: the entry's place in the file, for errors.
+    """
     factor = COARSE if arena.second else FACTOR
     powers = [factor ** (i if up else -i) for i in range(1, MORE + 1)]
-    return _times(powers, arena, best, where)
+    return _scale_best(powers, arena, best, where)
 
 
 def refine(arena: Arena, best: Setting, where: str) -> list[Setting]:
-    """Return the settings between the best one's neighbors, for an entry that aims at a target."""
+    """Return the settings between the best one's neighbors, for an arena with an ``aim``."""
     factor = 2.0 ** len(next(iter(arena.second.values()), (None,)))
     parts = np.linspace(-1, 1, SETTINGS - FIRST + 2)[1:-1]
-    return _times([factor**part for part in parts], arena, best, where)
+    return _scale_best([factor**part for part in parts], arena, best, where)
 
 
-def _times(factors: Sequence[float], arena: Arena, best: Setting, where: str) -> list[Setting]:
+def _scale_best(factors: Sequence[float], arena: Arena, best: Setting, where: str) -> list[Setting]:
+    """Return the best setting with its tuned option times each factor."""
     tune, varied = str(arena.tune), []
     for factor in factors:
         values = {**best.values, tune: float(best.values[tune] * factor)}

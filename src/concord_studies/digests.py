@@ -1,10 +1,10 @@
-"""Digests: of the code that kinds use, with the libraries it imports, and of what is stated.
+"""Digests of code, with all files that it imports and the versions of libraries, and of data.
 
-With a file of code, of which counts what ``syntax`` says, count the files that it imports, at the
-top or inside functions: of this project, through the lazy names of ``concord`` too, and whatever
-else is no library. Which import finds which file is part of the digest; where they lie is not.
-Libraries count by their versions; they are what lies in a folder of installed packages. With a
-plug-in of a study count all files of the study's folder ``plugins`` that are no Python. Kinds
+A file of code counts by its syntax tree (``syntax``), together with the files that it imports, at
+the top or inside functions: those of this project, through the lazy names of ``concord`` too, and
+all others outside of the folders of installed packages. Packages in such folders are *libraries*
+and count by their versions. Which import finds which file is part of the digest, the files' places
+are not. With a study's plug-in count all files of its folder ``plugins`` that are no Python. Kinds
 chosen by name are not imported: name their files.
 """
 
@@ -54,12 +54,12 @@ def digest_code(*roots: str | Path) -> dict[str, Any]:
 
 
 def _sort_key(root: str | Path) -> tuple[object, ...]:
-    """Return a key that sorts roots alike wherever the project lies: their last two parts first."""
+    """Return a key that sorts modules and files in the same order wherever the project lies."""
     return str(root).split("/")[-2:], str(root)
 
 
 def import_closure(*roots: str | Path) -> dict[str, File]:
-    """Return the files of modules and of all that they import, by path."""
+    """Return the files of modules, and of all that these import, by path."""
     files: dict[str, File] = {}
     pending = [_find_path(root) for root in roots]
     while pending:
@@ -70,7 +70,7 @@ def import_closure(*roots: str | Path) -> dict[str, File]:
 
 
 def forget_files() -> None:
-    """Clear the caches of what files were like, so that digests are of files as they are now."""
+    """Clear the caches of files' digests, so that files are read again."""
     for function in (_digest_code, digest_file, _find_module_files, _find_folder, _list_data_files):
         function.cache_clear()
 
@@ -99,7 +99,7 @@ def _digest_files(files: Mapping[str, File]) -> str:
 
 
 def digest(content: Any) -> str:
-    """Return a short digest of a text, or of plain data, the same for the same content."""
+    """Return a short digest of a text or of plain data."""
     text = content if isinstance(content, str) else json.dumps(content, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -147,7 +147,7 @@ def digest_file(path: str) -> File:
 
 
 def _find_plugins(path: str) -> Path | None:
-    """Return the folder ``plugins`` of a study in use, if a file is in one. None otherwise."""
+    """Return the folder ``plugins``, of a study in use, that holds a file; None without one."""
     if "/plugins/" not in path:
         return None
     folders = (os.path.abspath(study / "plugins") for study in kinds.studies)
@@ -216,7 +216,7 @@ def _find_folder(top: str) -> Path | None:
 
 @cache
 def find_version(name: str) -> str:
-    """Find the installed version of the library that has a package or module; else "unknown"."""
+    """Return the installed version of the library that has a package or module, or "unknown"."""
     from importlib import metadata  # a tenth of a start: of planning alone
 
     for distribution in (_ALIASES.get(name, name), *_distributions().get(name, ())):

@@ -1,8 +1,8 @@
 """An experiment: runs of a study that are made together, from their parameters to their metrics.
 
-In its folder among the results are ``runs.yaml``, which planning writes: every parameter of every
-run and what the runs are made with; ``metrics.csv``, one table of all runs; and beside that
-``metrics.json``, its provenance. A long experiment is divided into parts, made by a job each.
+Its folder among the results has ``runs.yaml``, which the plan writes, with every parameter of every
+run and the digests of code and data; ``metrics.csv``, one table of all runs; and ``metrics.json``,
+its provenance. A long experiment is divided into parts, each made by a job.
 """
 
 import csv
@@ -60,9 +60,9 @@ Table = dict[str, Sequence[Row]]  # rows of metrics by run
 
 @dataclass(frozen=True)
 class Experiment:
-    """Runs by name, of one study, that one set of files holds; here they are sampled.
+    """Runs of one study that share the files of their results; these runs are sampled.
 
-    study: the study's folder.
+    study: the study's folder. runs: by name.
     """
 
     study: Path
@@ -73,18 +73,18 @@ class Experiment:
 
     @property
     def axes(self) -> list[str]:
-        """Return the axes of the sweep, whose labels are columns of the table of metrics."""
+        """The axes of the sweep, whose labels are columns of the table of metrics."""
         return list(next(iter(self.runs.values())).labels)
 
     @property
     def part_count(self) -> int:
-        """Return the number of parts, a job each; 0: one job samples and measures all runs."""
+        """The number of parts, each made by a job; 0: one job samples and measures all runs."""
         most = len(self.blocks)
         return most if self.job["runtime"] >= 60 else min(most, int(self.cost / UPDATES_OF_JOB))
 
     @property
     def blocks(self) -> list[dict[str, Block]]:
-        """Return the smallest parts: by name of the run, some of its chains."""
+        """The smallest parts: mappings from the names of runs to blocks of their chains."""
         size = CHAINS_PER_BLOCK
         return [
             {name: (first, min(first + size, run.chains))}
@@ -93,7 +93,7 @@ class Experiment:
         ]
 
     def measure(self, parts: Sequence[Path], resources: Path) -> tuple[Table, dict[str, Any]]:
-        """Return the metrics of all runs, and what their provenance says besides.
+        """Return the metrics of all runs, by run, and further fields of their provenance.
 
         parts: files of draws, or of scores; none: the runs are sampled here.
         A ConcordError that names the run that fails, or what the parts lack.
@@ -106,7 +106,7 @@ class Experiment:
         return rows, {"parts_seconds": seconds}
 
     def make_part(self, statement: Path, folder: Path, resources: Path) -> Path:
-        """Make the one part that holds all runs of a runs.yaml, and return its path."""
+        """Make all runs of a runs.yaml as one part in a folder, and return its path."""
         sample(statement, folder / "draws.nc", resources, progress=None)
         return folder / "draws.nc"
 
@@ -117,7 +117,7 @@ class Experiment:
 
     @property
     def minutes(self) -> int:
-        """Return the minutes that a job takes at most, beside those of any job."""
+        """The minutes that a job takes at most, besides those that every job takes."""
         return min(int(self.cost / UPDATES_OF_MINUTE), 1000)
 
     @cached_property
@@ -162,7 +162,10 @@ class Experiment:
         return digest({name: run.data_digest(at_hand) for name, run in self.runs.items()})
 
     def guard(self, path: Path, output: Path, resources: Path) -> Guard:
-        """Return the guard of a job of the experiment, whose statement is ``path``."""
+        """Return the guard of a job of the experiment.
+
+        path: its statement, a runs.yaml. output: the file it makes. resources: the folder of data.
+        """
 
         def at_hand(name: str) -> bool:
             return all((resources / name / file).is_file() for file in files_of(name))
@@ -173,7 +176,7 @@ class Experiment:
     def text(self, at_hand: Callable[[str], bool] = lambda name: True) -> str:
         """Return the text of runs.yaml: it is JSON, which is YAML, too, with a line for each run.
 
-        at_hand: tells of an optional data set whether it will be read.
+        at_hand: returns whether an optional data set will be read.
         """
         stated = {
             "study": str(self.study),
@@ -197,9 +200,9 @@ class Experiment:
 
 
 class UniverseExperiment(Experiment):
-    """Runs of a universe: of several experiments, so that they share no axes.
+    """Runs of a universe, from several experiments, so that they share no axes.
 
-    The error of a run is a result.
+    A run that fails does not stop the others: its error is recorded.
     """
 
     OF_UNIVERSE = True
@@ -207,7 +210,7 @@ class UniverseExperiment(Experiment):
     part_count = 0
 
     def measure(self, parts: Sequence[Path], resources: Path) -> tuple[Table, dict[str, Any]]:
-        """Return the metrics of the runs, and why others are refused."""
+        """Return the metrics of the runs, and the errors of those that fail (``refused``)."""
         rows: Table = {}
         refused: dict[str, str] = {}
         for name, run in each(list(self.runs.items()), "runs"):
@@ -217,15 +220,15 @@ class UniverseExperiment(Experiment):
             except (OSError, MemoryError):
                 raise
             except Exception as error:
-                rows[name], refused[name] = [], _reason(error)
+                rows[name], refused[name] = [], _sentence_of(error)
         return rows, {"refused": refused} if refused else {}
 
 
 class ArenaExperiment(Experiment):
-    """Cells of the arena, which are scored.
+    """Cells of the arena, each a task and an entry; they are scored, not sampled.
 
-    A part is one or several tasks, each with its cells, one for each sampler that is entered: they
-    share data sets and posteriors, which are computed once.
+    A part is one or several tasks, each with the cells of all entries, which share data sets and
+    posteriors.
     """
 
     CODE = (__name__, SCORING)
@@ -234,14 +237,14 @@ class ArenaExperiment(Experiment):
 
     @property
     def part_count(self) -> int:
-        """Return the number of parts: tasks, or as many as hold cells for one job by their laws."""
+        """The number of parts: one for each task, or fewer where cells are scored by laws."""
         tasks, arena = len(self.blocks), next(iter(self.runs.values())).arena
         sampled = arena is not None and arena.sampled
         return tasks if sampled else min(tasks, -(-len(self.runs) // CELLS_OF_JOB))
 
     @property
     def blocks(self) -> list[dict[str, Block]]:
-        """Return the smallest parts: all cells of a task, which have no chains to divide."""
+        """The smallest parts: all cells of a task, whose chains are not divided."""
         tasks: dict[Any, dict[str, Block]] = {}
         for name, run in self.runs.items():
             key = tuple(label for axis, label in run.labels.items() if axis != "entry")
@@ -254,7 +257,7 @@ class ArenaExperiment(Experiment):
         return folder / "scores.json"
 
     def measure(self, parts: Sequence[Path], resources: Path) -> tuple[Table, dict[str, Any]]:
-        """Return rows by cell; chosen options and CPU seconds."""
+        """Return the rows by cell; and chosen options and CPU seconds for the provenance."""
         cells: dict[str, Any] = {}
         for path in parts:
             cells |= json.loads(read_text(path))
@@ -269,7 +272,7 @@ class ArenaExperiment(Experiment):
 
 
 def build_experiment(study: Path, runs: Mapping[str, Run]) -> Experiment:
-    """Return the experiment of a study that has these runs: all are cells of the arena, or none."""
+    """Return the experiment of some runs of a study: an arena if they are cells, all or none."""
     in_arena = next(iter(runs.values())).arena is not None
     return (ArenaExperiment if in_arena else Experiment)(study, runs)
 
@@ -331,10 +334,9 @@ def sample(
 def measure(path: Path, parts: Sequence[Path], output: Path, resources: Path) -> None:
     """Write the table of metrics of the runs of a runs.yaml, with its provenance.
 
-    Of one as planning writes it, under another name, a copy is written beside the table.
-
-    parts: files of draws, or of scores, that hold all runs in their order; none: the runs are
-    sampled here. resources: the folder of data that problems read.
+    path: the runs.yaml; a statement of the plan is copied beside the table. parts: files of draws,
+    or of scores, that hold all runs in their order; none: the runs are sampled here. output: the
+    metrics.csv. resources: the folder of data that problems read.
     A ConcordError that names the run that fails, or what the parts lack.
     """
     experiment = read_runs(path)
@@ -345,11 +347,11 @@ def measure(path: Path, parts: Sequence[Path], output: Path, resources: Path) ->
     if guard.compares:
         write_whole(output.with_name("runs.yaml"), guard.text)
     write_whole(output, table)
-    write_provenance([output], planned=guard.planned, **about)
+    write_provenance([output], planned=guard.digest, **about)
 
 
 def _measure_run(run: Run, trace: Trace | None, resources: Path) -> list[Row]:
-    """Return the metrics of a run, which is sampled where there is no trace of it."""
+    """Return the metrics of a run; without a trace the run is sampled first."""
     problem = run.build_problem(resources)
     # As in a file: sums of arrays that lie otherwise in memory differ by rounding.
     trace = trace or sample_run(run, problem).contiguous()
@@ -389,8 +391,8 @@ def _name_run_in_errors(run: Run) -> Iterator[None]:
         raise
 
 
-def _reason(error: Exception) -> str:
-    """Return the sentence of an error; a traceback is printed for one that is no ConcordError."""
+def _sentence_of(error: Exception) -> str:
+    """Return an error's sentence; print the traceback of one that is no ConcordError."""
     if isinstance(error, ConcordError):
         return str(error)
     print_exception(error)

@@ -1,4 +1,4 @@
-"""The guard of a job: the code and data that it finds are those that it was planned with."""
+"""The guard of a job: it checks that code and data are those in the job's statement."""
 
 import json
 import os
@@ -18,17 +18,17 @@ STARTED = "CONCORD_STARTED"  # the variable with the time at which a job's shell
 
 
 def has_planned_name(path: Path) -> bool:
-    """Return whether a file is named as planning names statements: by a digest at the end."""
+    """Return whether a file's name ends in a digest, as those of statements by the plan do."""
     return re.fullmatch(r".*-[0-9a-f]{16}\.yaml", path.name) is not None
 
 
 class Guard:
     """Checks, when a job begins and when it ends, that its inputs are those of its statement.
 
-    Inputs are code, data and parameters. A statement that has another name than planning gives it
-    is not checked: it is somebody's own.
+    Inputs are code, data and parameters. A statement that the plan has not named is a user's own
+    and is not checked.
 
-    text: the statement. planned: its digest. compares: whether inputs are compared
+    text: the statement. digest: its digest; None without one. compares: whether inputs are compared
     with it. statement: its content; {} where they are not.
     """
 
@@ -42,19 +42,17 @@ class Guard:
     ) -> None:
         """Check for the first time; a ConcordError if anything differs.
 
-        path: the statement; None: there is none, and nothing is checked.
-        output: what the job makes.
-        roots: of its code, as of ``digest_code``.
-        find: returns what else is checked, by key of the statement.
-        files: data that it reads.
+        path: the statement's file; None: nothing is checked. output: the file that the job makes.
+        roots: the modules and files of its code, as of ``digest_code``. find: returns further
+        inputs to compare, by key of the statement. files: data that the job reads.
         """
         self.text, self.output, self.find = read_text(path) if path else "{}", output, find
         self.roots, self.data = list(roots), set(map(os.path.abspath, files))
-        self.planned = digests.digest(self.text) if path else None
+        self.digest = digests.digest(self.text) if path else None
         self.compares = path is not None and has_planned_name(path)
         self.statement: dict[str, Any] = json.loads(self.text) if self.compares else {}
         if self.compares:
-            if path and not path.stem.endswith(f"-{self.planned}"):
+            if path and not path.stem.endswith(f"-{self.digest}"):
                 raise ConcordError(f"{path}: it is not as it was planned; {AGAIN}")
             code = [*map(os.path.abspath, digests.import_closure(*self.roots))]
             # What was imported by now may have been put back since.
@@ -80,11 +78,11 @@ class Guard:
                 self._refuse_changed(file)
 
     def _refuse_changed(self, file: str) -> NoReturn:
-        """Raise the error that a file was changed while the job ran."""
+        """Raise a ConcordError that a file was changed while the job ran."""
         raise ConcordError(f"{file}: it was changed while {self.output} was made; {AGAIN}")
 
     def _check(self) -> None:
-        """Raise a ConcordError if code, data or parameters are not as stated."""
+        """Raise a ConcordError if code, data or parameters differ from the statement."""
         findings = dict(self.find())
         # Syntax trees of another Python are others.
         if self.statement["libraries"]["python"] == PYTHON:

@@ -1,9 +1,9 @@
-"""The plan: what Snakemake's rules ask about a project, its results, and what each is made from.
+"""The plan: it answers Snakemake's rules about a project's results and the inputs of each.
 
-What a result is made from is stated in a small file (``statements.py``): parameters, options and
-texts, the digest of the code and the versions of the libraries that are used. It is an input of the
-rule, and its digest is one of the rule's ``params``: whatever changes, Snakemake makes again what
-rests on it, and nothing else.
+The inputs of a result are recorded in a small file, its statement (``statements.py``): parameters,
+options and texts, the digest of the code and the versions of the libraries. The file is an input of
+the rule, and its digest one of the rule's ``params``, so that Snakemake reruns the results that
+depend on a change, and no others.
 """
 
 import gc
@@ -40,16 +40,16 @@ UNIVERSES = "multiverse/"  # experiments of a study's universes are called so
 class Plan:
     """A project's studies, with the inputs, params and resources of Snakemake's rules.
 
-    folder: of the configuration: config.yaml, and the papers and studies.
-    changes: what Snakemake's ``--config`` sets.
-    writes: whether statements are written, and the configuration checked: where jobs are planned,
-    not where they run.
-    installs: whether jobs run in conda environments, which have what is not installed here.
-    submits: tells whether jobs run on other machines, where Snakemake plans them anew.
+    folder: the folder of the configuration: config.yaml, and the papers and studies.
+    changes: the settings of Snakemake's ``--config``.
+    writes: whether to write statements and check the configuration: true where jobs are planned,
+    false where they run.
+    installs: whether jobs run in conda environments, with libraries not installed here.
+    submits: returns whether jobs run on other machines, where Snakemake plans them anew.
     studies: the papers and studies, by key.
     papers: the keys of the papers.
     results: the folder of the results, as rules write it.
-    hashes: the SHA-256 of each data file, ``<data set>/<file>``.
+    hashes: the SHA-256 of each data file, by ``<data set>/<file>``.
     """
 
     def __init__(
@@ -101,12 +101,12 @@ class Plan:
         return self.studies[key]
 
     def experiment(self, wildcards: Wildcards) -> Experiment:
-        """Return the experiment, or the universe, that a file belongs to."""
+        """Return the experiment, or the universe, that a rule's wildcards name."""
         return self._experiment(wildcards.study, wildcards.experiment)
 
     @cache  # noqa: B019  # there is one plan in a process
     def _experiment(self, key: str, name: str) -> Experiment:
-        """Return a study's experiment or, of a name like "multiverse/seed_2", a universe."""
+        """Return a study's experiment, or its universe for a name like "multiverse/seed_2"."""
         study = self.find_study(key)
         if not name.startswith(UNIVERSES):
             return build_experiment(study.path, {run.name: run for run in study.runs_of(name)})
@@ -121,7 +121,7 @@ class Plan:
         return Multiverse(self.studies[key])
 
     def write(self, kind: str, wildcards: Wildcards) -> str:
-        """Write the statement of a result, and return its path."""
+        """Write the statement of the result of a kind that wildcards name; return its path."""
         statement = self.statement(kind, wildcards)
         if self.writes:
             statement.write()
@@ -130,11 +130,14 @@ class Plan:
         return str(statement.path)
 
     def digest(self, kind: str, wildcards: Wildcards) -> str:
-        """Return the digest of a result's statement."""
+        """Return the digest of the statement of the result of a kind that wildcards name."""
         return self.statement(kind, wildcards).digest
 
     def statement(self, kind: str, wildcards: Wildcards) -> Statement:
-        """Return the statement of a result. kind: of ``KINDS``, or runs, or ledger."""
+        """Return the statement of the result that wildcards name.
+
+        kind: one of ``KINDS``, "runs" for metrics, or "ledger".
+        """
         if statement := self.notes.get(_name_statement(kind, wildcards)):
             return statement
         if kind == "ledger":
@@ -165,7 +168,7 @@ class Plan:
     def data(self, wildcards: Wildcards) -> list[str]:
         """Return the data files that an experiment reads: those needed, and optional ones at hand.
 
-        What a file is its SHA-256 says, which the experiment's statement has.
+        The experiment's statement has their SHA-256.
         """
         names: dict[str, None] = {}
         for run in self.experiment(wildcards).runs.values():
@@ -184,9 +187,8 @@ class Plan:
     def list_experiments(self, kind: str, wildcards: Wildcards) -> list[str]:
         """Return the experiments, and universes, whose metrics a result of a kind reads.
 
-        Verdicts read those that can be made or are there. Data are downloaded for a study of one's
-        own alone. Claims on other experiments get the verdict "not run" instead of stopping the
-        ledger.
+        Verdicts read those that are there or can be made, so that claims on others are "not run"
+        and do not stop the ledger; data are downloaded only for a user's own study.
         """
         row, study = KINDS[kind], self.find_study(wildcards.study)
         names = row.experiments(study, wildcards.get("name", ""))
@@ -197,7 +199,10 @@ class Plan:
         return names
 
     def _is_readable(self, key: str, name: str, downloads: bool) -> bool:
-        """Return whether an experiment is up to date, or can be made, if allowed by downloads."""
+        """Return whether an experiment is up to date or can be made.
+
+        downloads: whether data may be downloaded for it.
+        """
         runs = self._experiment(key, name).runs.values()
         needed = (data for run in runs for data in run.downloads)
         lacks = any(map(self.find_remedy, runs))
@@ -206,13 +211,13 @@ class Plan:
         return self._state_runs(key, name).has_result
 
     def find_remedy(self, run: Run) -> str | None:
-        """Return the remedy for what a run lacks. None if nothing lacks, or conda installs it."""
+        """Return the remedy for a run that cannot be made; None if it can, or conda helps."""
         return None if self.installs else run.unavailable
 
     def uses_universes(self, key: str) -> bool:
-        """Return whether a study's verdicts take in those over its universes.
+        """Return whether a study's verdicts use those over its universes.
 
-        They do if the configuration's key multiverse asks for it, or if these are up to date.
+        They do if the configuration's key multiverse asks for it, or if the latter are up to date.
         """
         if self.config["multiverse"]:
             return True
@@ -225,7 +230,7 @@ class Plan:
 
 
 def _find_check(folder: str, changes: Mapping[str, Any]) -> Path:
-    """Return the file that is there if a configuration was checked, with its changes.
+    """Return the marker file that exists if a configuration, with its changes, was checked.
 
     Its name has a digest of the times of all files of configuration and code, and of the folder
     of installed packages.
@@ -239,5 +244,5 @@ def _find_check(folder: str, changes: Mapping[str, Any]) -> Path:
 
 
 def _name_statement(kind: str, wildcards: Wildcards) -> str:
-    """Return a name of the statement of a kind that a job has."""
+    """Return the name of a job's statement, of a kind, in the notes."""
     return "/".join([kind, *(f"{key}={wildcards[key]}" for key in sorted(wildcards.keys()))])

@@ -1,6 +1,6 @@
-"""The kinds of results that are made from metrics: their files, and what each is made from.
+"""The kinds of results that are made from metrics: their files and their inputs.
 
-Each is a row of ``KINDS``. Snakemake's rules have the same names and say what they wait for.
+Each kind is a row of ``KINDS``, and the name of one of Snakemake's rules.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,12 +20,12 @@ class ResultKind(NamedTuple):
     """A kind of result of a study: the whole study's, or one for each of several names.
 
     path: its main file below the results, with ``{study}`` and ``{name}``, without a suffix.
-    suffixes: of its files; the first is the main one's, which tells whether the result is there.
-    names: lists the results of the kind that a study has; the whole study's has the name "".
+    suffixes: of its files; the result exists if the file with the first suffix does.
+    names: lists the names of a study's results of the kind; "" is that of the whole study.
     reads: lists the runs whose metrics it is made from, by study and name.
-    inputs: states what it is made from besides, by study and name, and whether verdicts over the
-    study's universes are used.
-    partial: whether it is made without the experiments that cannot be made here.
+    inputs: returns its other inputs, by study, name, and whether verdicts over the study's
+    universes are used.
+    partial: whether it can be made without the experiments that cannot be made here.
     """
 
     path: str
@@ -41,7 +41,7 @@ class ResultKind(NamedTuple):
 
 
 class Result(NamedTuple):
-    """A result that a study has; one of the whole study has no name."""
+    """A result of a study: its kind, the study's key, and its name, "" for the whole study's."""
 
     kind: str
     study: str
@@ -55,7 +55,7 @@ class Result(NamedTuple):
 
 
 def _output_kind(section: str, *suffixes: str) -> ResultKind:
-    """Return the row of figures or of tables."""
+    """Return the kind of result of a study's section: figures or tables."""
     return ResultKind(
         path=f"{{study}}/{section}/{{name}}",
         suffixes=(*suffixes, "json", "yaml", "caption.md", "caption.rst"),

@@ -1,7 +1,7 @@
-"""Statements: what results are made from, as planning writes it for the jobs that make them.
+"""Statements: records of the inputs of results, which the plan writes for the jobs that make them.
 
-Each is in a file whose name has its digest: no other planning, of a dry run or a changed study,
-changes what a job finds in it.
+A statement's file has its digest in its name, so that no other plan, of a dry run or a changed
+study, changes the file that a job reads.
 """
 
 from __future__ import annotations
@@ -31,9 +31,8 @@ LIFETIME = 30 * 86400  # seconds for which a file is there that nobody plans aga
 class Statement:
     """A record, in JSON, of the inputs of one result: parameters, code, libraries, data.
 
-    result: the main file of the result.
-    text: the record.
-    study: the study whose files the result's job needs as planning found them.
+    result: the main file of the result. text: the JSON. study: the study whose files the job needs
+    as they are now; None: it needs none.
     """
 
     def __init__(self, result: Path, text: str, study: Study | None = None) -> None:
@@ -47,7 +46,7 @@ class Statement:
     def of_inputs(
         cls, result: Path, inputs: Mapping[str, Any], study: Study | None = None
     ) -> Statement:
-        """Return the statement of inputs by name, with a line for each."""
+        """Return the statement of a result from its inputs by name, each on a line of its own."""
         lines = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in inputs.items())
         return cls(result, "{" + ",\n".join(lines) + "}\n", study)
 
@@ -57,10 +56,10 @@ class Statement:
         return self.result.is_file() and read_planned(self.result) == self.digest
 
     def write(self) -> None:
-        """Write the file if it is missing; set its time: Snakemake makes stale results again alone.
+        """Write the file if it is missing or differs; set its time so that stale results are rerun.
 
-        The file is no newer than a result that was made from it, and newer than one that was made
-        from another: times are all that Snakemake knows without its records.
+        Snakemake compares modification times: the file is made no newer than a result that was made
+        from it, and newer than a result that was made from another statement.
         """
         _remove_old()
         if not (self.path.is_file() and self.path.read_bytes() == self.text.encode()):
@@ -77,19 +76,19 @@ class Statement:
             os.utime(self.path)
 
     def add_to_notes(self, name: str) -> None:
-        """Save the file's path under a name, for jobs that are planned again on another machine."""
+        """Save the statement's paths under a name, for jobs that plan again on another machine."""
         with open(os.environ[NOTES], "a", encoding="utf-8") as file:
             print(json.dumps([name, str(self.result), str(self.path)]), file=file)
 
     @staticmethod
     def _snapshot(study: Study) -> dict[str, Any]:
-        """Return the study's files as planning found them, to be written in JSON."""
+        """Return the contents of a study's files and its configuration, as plain data."""
         return {"path": str(study.path), "config": study.config, "contents": study.contents}
 
 
 @cache
 def _remove_old() -> None:
-    """Remove statements that nobody has planned for a month; once in a process."""
+    """Remove statements that no plan has written for a month; once in a process."""
     for path in FOLDER.glob("*"):
         with suppress(OSError):  # somebody else may have removed it
             if path.stat().st_ctime < time.time() - LIFETIME:
@@ -97,7 +96,7 @@ def _remove_old() -> None:
 
 
 def read_notes() -> dict[str, Statement]:
-    """Return, by name, the statements that planning saved for jobs on other machines, if any."""
+    """Return the statements saved by ``add_to_notes``, by name; none if there are no notes."""
     try:
         lines = read_text(os.environ[NOTES]).splitlines()
     except (ConcordError, KeyError):

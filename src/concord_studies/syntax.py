@@ -1,8 +1,8 @@
-"""Syntax: the digest of a file of code, and what it imports, read off its syntax tree.
+"""Syntax: the digest of a file of code, and its imports, read off its syntax tree.
 
-What no result depends on does not enter the digest: comments and layout, docstrings (unless the
-file has the word ``__doc__`` or ``getdoc``), blocks that type checkers alone read, and what a
-``ConcordError`` says.
+Left out of the digest, since no result depends on them, are comments and layout, docstrings (unless
+the file has the word ``__doc__`` or ``getdoc``), blocks for type checkers, and the messages of
+``ConcordError``.
 """
 
 import ast
@@ -31,7 +31,7 @@ READER = f"{PYTHON} {NAME.pattern}".encode() + Path(__file__).read_bytes()
 
 
 class Import(NamedTuple):
-    """One import of a module: the dots before its name, the name, and members; "*" for all."""
+    """One import of a module: the dots before its name, the name, and the members; "*" for all."""
 
     dots: int
     module: str
@@ -39,7 +39,7 @@ class Import(NamedTuple):
 
 
 class Code(NamedTuple):
-    """A Python file as digests need it: its own digest, imports, and texts that may name kinds."""
+    """A parsed Python file: its own digest, its imports, and texts that may name kinds."""
 
     digest: str
     imports: Sequence[Import]
@@ -47,7 +47,7 @@ class Code(NamedTuple):
 
 
 def read_code(content: bytes, path: str) -> Code:
-    """Read a Python file's content: its digest, imports and texts. path: named in errors."""
+    """Parse a Python file's content, or take it from the cache. path: the file's, for errors."""
     key = hashlib.sha256(READER + content).hexdigest()
     entries, in_use = _load_cache()
     if key not in entries:
@@ -68,7 +68,7 @@ def _load_cache() -> tuple[dict[str, Any], dict[str, Any]]:
 
 @cache
 def _save_cache_at_exit() -> None:
-    """Register, once in a process, that Python writes the cache's entries in use when it ends."""
+    """Have Python write the cache's entries in use when it ends; once in a process."""
     if CACHE.parent.is_dir():
         path = CACHE.absolute()
         atexit.register(lambda: write_whole(path, json.dumps(_load_cache()[1])))
@@ -98,7 +98,7 @@ class _Reader:
     """A walk over a syntax tree that collects tokens for the digest, imports and texts."""
 
     def __init__(self, has_docstrings: bool) -> None:
-        """has_docstrings: whether docstrings enter the digest."""
+        """Begin without tokens. has_docstrings: whether docstrings enter the digest."""
         self.has_docstrings = has_docstrings
         self.tokens: list[str] = []
         self.imports: list[Import] = []
@@ -138,7 +138,7 @@ class _Reader:
                 tokens.append(repr(value))
 
     def _read_name(self, node: Any) -> None:
-        """Add the tokens of a name, or of an expression with attributes, and note its use."""
+        """Add the tokens of a name, or of an expression with attributes, and record its use."""
         attributes: list[str] = []
         while isinstance(node, ast.Attribute):
             attributes.append(node.attr)
@@ -153,7 +153,7 @@ class _Reader:
     def _select_statements(self, block: list[ast.stmt]) -> Iterator[ast.stmt]:
         """Yield the statements of a block that enter the digest.
 
-        Of an ``if TYPE_CHECKING`` those are the statements that run.
+        Of an ``if TYPE_CHECKING`` only its ``else`` enters.
         """
         for node in block:
             match node:
@@ -189,7 +189,7 @@ class _Reader:
                 self.imports.append(Import(len(name) - len(module), module, []))
 
     def find_lazy_imports(self) -> Iterator[Import]:
-        """Yield imports that using a name makes: members of packages that load them when asked."""
+        """Yield the imports of lazy names: members that a package loads when they are used."""
         for name, *attributes in sorted(self.uses):
             module = self.modules.get(name, "")
             if module in (*LAZY, PROBLEMS):

@@ -1,4 +1,4 @@
-"""The targets: files that Snakemake makes by the name of a study, and words that name nothing."""
+"""The targets: files that Snakemake makes for a study's name, and errors for unknown words."""
 
 import os
 import re
@@ -25,7 +25,7 @@ class Targets:
     """
 
     def __init__(self, plan: Plan) -> None:
-        """Take the results of a plan."""
+        """List the targets of a plan."""
         self.plan = plan
 
     def _list_results(self, keys: Iterable[str], *kinds: str) -> Iterator[Result]:
@@ -36,7 +36,7 @@ class Targets:
                 yield from (Result(kind, key, name) for name in names)
 
     def _find_runs(self, result: Result) -> list[Run]:
-        """Return all runs of the experiments without which a result cannot be made."""
+        """Return all runs of the experiments that a result needs."""
         row, study = KINDS[result.kind], self.plan.studies[result.study]
         names = [] if row.partial else row.experiments(study, result.name)
         return [run for name in names for run in study.runs_of(name)]
@@ -54,11 +54,11 @@ class Targets:
             if not any(run.downloads for run in self._find_runs(result))
         )
 
-    def makeable(self, *keys: str) -> Callable[[Any], list[str]]:
-        """Return an input function: the results of studies for which nothing is missing.
+    def list_makeable(self, *keys: str) -> Callable[[Any], list[str]]:
+        """Return an input function for Snakemake: the files of studies' results that can be made.
 
-        They are figures, tables, scores, and verdicts that no ledger joins. The function prints
-        once which it leaves out, and why.
+        They are of figures, tables, scores, and verdicts that no ledger joins. The function prints
+        once which results it leaves out, and why.
         """
 
         @cache
@@ -79,7 +79,7 @@ class Targets:
         return lambda wildcards: files()
 
     def list_existing(self, wildcards: Any) -> list[str]:
-        """Return the files of the figures, tables, verdicts and scores that are there."""
+        """Return the files of the figures, tables, verdicts and scores that exist."""
         results = self._list_results(self.plan.studies, "claims")
         return self._list_files(
             result for result in results if Path(result.files(self.plan.results)[0]).exists()
@@ -88,18 +88,18 @@ class Targets:
     # Words that name nothing.
 
     def list_unknown(self, words: Iterable[str], workflow: Any) -> list[str]:
-        """Return the words of a command line that are no rule and that none makes.
+        """Return the words of a command line that are no rule, and no file that a rule makes.
 
-        workflow: Snakemake's, with the rules that it has by now.
+        workflow: Snakemake's, with the rules read so far.
         """
         paths = dict.fromkeys(map(os.path.normpath, filter(TARGET.fullmatch, words)))
         return [p for p in paths if not workflow.is_rule(p) and not _list_makers(p, workflow)]
 
     def refuse(self, unknown: Iterable[str], workflow: Any) -> str:
-        """Refuse what Snakemake is to make if it is among unknown words and no other rule makes it.
+        """Refuse an unknown word that Snakemake is to make, unless a rule read later makes it.
 
-        What another rule makes, which was read later, is left to it: the path returned, an input
-        of the rule of the unknown words, is none of a file.
+        Then return the path of no file, as an input of the rule of the unknown words, so that the
+        other rule is taken.
         """
         for word in map(os.path.normpath, workflow.dag_settings.targets):
             if word in unknown and len(makers := _list_makers(word, workflow)) == 1:
@@ -108,7 +108,7 @@ class Targets:
         return "what another rule makes"
 
     def _refuse_word(self, word: str, rules: Iterable[str]) -> NoReturn:
-        """Raise a ConcordError with what is most like a word among rules, or among files."""
+        """Raise a ConcordError with the most similar rule, or file, to an unknown word."""
         plan = self.plan
         key, _, rest = word.removeprefix(f"{plan.results}/").partition("/")
         section, _, file = rest.partition("/")

@@ -191,10 +191,10 @@ def test_a_law_that_diverges_scores_infinity():
         for level in scores.LEVELS:
             assert np.isfinite(b2[level][0, 0])
             assert np.isposinf(b2[level][0, 1])
-    distance = scores.distance(path.marginals_at([10**5]), prob.posterior)
+    distance = scores.compare_laws(path.marginals_at([10**5]), prob.posterior)
     assert np.isposinf(distance["worst"]["w2"][0, 1])
 
 
 def test_solved_means_from_there_to_the_end():
     b2 = np.array([[3.0, 0.05, 9.0, 0.01], [0.05, 9.0, 9.0, 0.01], [0.01, 0.02, np.inf, 0.01]])
-    assert scores.solved_at(b2, 0.1).tolist() == [1, 2, 3, 0]
+    assert scores.find_solved(b2, 0.1).tolist() == [1, 2, 3, 0]

@@ -49,7 +49,7 @@ def test_the_floor_is_what_exact_draws_show_at_the_worst_agent():
         square = (f.mean(axis=0) - wanted) ** 2 - f.var(axis=0, ddof=1) / count
         worst.append((square / variance).max())
     error = np.std(worst) / np.sqrt(chains.FLOORS)
-    floors = chains._floors(count, prob, np.random.default_rng(6))
+    floors = chains._draw_floors(count, prob, np.random.default_rng(6))
     assert abs(floors["worst"] - np.mean(worst)) < 4 * error
     assert 2.5 / count < floors["worst"] < 10 / count and floors["average"] < 2 / count
 
@@ -67,8 +67,8 @@ def test_a_law_that_is_right_is_never_told_as_better_than_the_floor():
 
 def test_random_streams_have_the_names_of_a_samplers_own_options():
     own = "DESGLD(step_size=Schedule(0.02, 1.0, 0.0, 1.0), weights='metropolis')"
-    assert chains._name_of(DESGLD(0.02, batch_size=2, update_order="in_place")) == own
-    assert chains._name_of(ADMM(5.0)) == "ADMM(penalty=5.0, noise=True)"
+    assert chains._label_options(DESGLD(0.02, batch_size=2, update_order="in_place")) == own
+    assert chains._label_options(ADMM(5.0)) == "ADMM(penalty=5.0, noise=True)"
 
 
 def test_what_diverges_is_not_sampled_to_its_end():
@@ -99,7 +99,7 @@ def test_the_ergodic_score_is_that_of_the_running_sum():
     b2, more = told(prob, chains=3000)
     network = concord.network("ring", 5)
     path = laws_of_versions([DESGLD(0.02)], [prob], network, Law("normal").moments(1))
-    exactly = scores.ergodic(path.time_average(60), prob.posterior)
+    exactly = scores.ergodic_b2(path.time_average(60), prob.posterior)
     for level in scores.LEVELS:
         # A mean of 3000 squares of normal numbers: five standard errors, and the larger of agents.
         drawn = more["ergodic_b2"][level][0]
@@ -113,14 +113,14 @@ def test_draws_are_compared_with_exact_ones():
     rng = np.random.default_rng(2)
     draws = exact.sample(3 * 1000, rng).reshape(1000, 3, 2)
     draws[:, 0] += 2 * np.sqrt(np.diag(exact.cov))  # an agent that is two deviations off
-    found = dict(scores.compare_draws(draws, scores.yardstick(len(draws), prob, rng)))
+    found = dict(scores.compare_draws(draws, scores.draw_references(len(draws), prob, rng)))
     assert abs(found["w1"]["worst"] - 2) < 0.15  # the error of a mean of 1000 is 0.03
     assert abs(found["sliced_w2"]["worst"] - np.sqrt(8)) < 0.6  # of 50 directions
     for name in ("w1", "sliced_w2"):
         assert 0.3 < found[name]["average"] / found[name]["floor"] < 3
     assert found["coverage_90"]["worst"] < 0.5 < 0.85 < found["coverage_90"]["average"] < 0.95
     draws[5, 1, 0] = np.nan
-    lost = dict(scores.compare_draws(draws, scores.yardstick(len(draws), prob, rng)))
+    lost = dict(scores.compare_draws(draws, scores.draw_references(len(draws), prob, rng)))
     assert np.isposinf(lost["w1"]["worst"]) and np.isposinf(lost["sliced_w2"]["worst"])
     assert np.isnan(lost["coverage_50"]["worst"])
 

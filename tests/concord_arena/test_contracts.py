@@ -22,8 +22,8 @@ from concord.networks.network import Network
 from concord.problem import CountedProblem
 from concord.record import Averaged, Probed, Record, Recorder
 from concord.samplers.de_sgld import DESGLD
-from concord_arena.testing import CHECKS, PROTOCOLS, Inapplicable, methods
-from concord_arena.testing.variants import Bare, variants
+from concord_arena.testing import CHECKS, PROTOCOLS, Inapplicable, list_methods
+from concord_arena.testing.variants import GradientOnly, variants
 from concord_studies import contracts as study_contracts
 from concord_studies.catalog import docstring_of
 
@@ -62,7 +62,7 @@ RING = Network(topology.build_graph("ring", AGENTS), None)
 def members(protocol):
     names = {name for cls in protocol.__mro__ for name in vars(cls).get("__annotations__", {})}
     properties = {n for n, m in vars(protocol).items() if isinstance(m, property)}
-    return {n for n in names if not n.startswith("_")} | properties | set(methods(protocol))
+    return {n for n in names if not n.startswith("_")} | properties | set(list_methods(protocol))
 
 
 @pytest.mark.parametrize(("package", "kind"), ALL, ids=["/".join(one) for one in ALL])
@@ -79,7 +79,7 @@ def test_every_kind_keeps_its_contract(package, kind):
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_what_problems_offer_has_the_parameters_of_the_contract(cls):
     for protocol in OF_PROBLEMS:
-        for name, parameters in methods(protocol).items():
+        for name, parameters in list_methods(protocol).items():
             assert hasattr(cls, name) or protocol is not problem.Problem, name
             if hasattr(cls, name):
                 found = inspect.signature(getattr(cls, name))
@@ -89,7 +89,7 @@ def test_what_problems_offer_has_the_parameters_of_the_contract(cls):
 @pytest.mark.parametrize("law", [Gaussian, Grid, AnalyticLaw, Draws])
 def test_every_known_posterior_is_a_reference(law):
     assert set(members(reference.Reference)) <= set(dir(law))
-    for name, parameters in methods(reference.Reference).items():
+    for name, parameters in list_methods(reference.Reference).items():
         assert list(inspect.signature(getattr(law, name)).parameters)[1:] == parameters
 
 
@@ -110,7 +110,7 @@ def test_no_contract_is_without_a_problem_that_keeps_it(protocol):
 
 
 def test_a_bare_problem_is_a_problem_and_nothing_else():
-    found = [one.__name__ for one in OF_PROBLEMS if isinstance(Bare(AGENTS), one)]
+    found = [one.__name__ for one in OF_PROBLEMS if isinstance(GradientOnly(AGENTS), one)]
     assert found == ["Problem"]
 
 
@@ -121,20 +121,21 @@ def test_variants_of_a_sampler_differ_in_its_own_options():
 
 
 def test_mini_batches_need_points():
-    with pytest.raises(ConcordError, match="Bare takes no mini-batches; leave"):
-        MiniBatches(Bare(AGENTS), Batches(batch_size=5), 2, np.random.default_rng(0))
+    with pytest.raises(ConcordError, match="GradientOnly takes no mini-batches; leave"):
+        MiniBatches(GradientOnly(AGENTS), Batches(batch_size=5), 2, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("name", [*choices(Probed), *choices(Averaged)])
 def test_a_recorder_refuses_what_a_problem_cannot_be_asked(name):
     key = "averages" if name in choices(Averaged) else "probes"
     shape = 2, AGENTS, 2
-    given = DESGLD(0.01), CountedProblem(Bare(AGENTS), 2), RING.start(np.zeros(shape)), shape, 3
+    counted = CountedProblem(GradientOnly(AGENTS), 2)
+    given = DESGLD(0.01), counted, RING.start(np.zeros(shape)), shape, 3
     record = Record(**{key: (name,)})
     if name == "consensus_error":  # of any iterate
         Recorder(record, *given)
         return
     with pytest.raises(
-        ConcordError, match=rf"record\.{key}: Bare has no '{name}' to probe; remove"
+        ConcordError, match=rf"record\.{key}: GradientOnly has no '{name}' to probe; remove"
     ):
         Recorder(record, *given)

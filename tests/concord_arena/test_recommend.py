@@ -16,7 +16,7 @@ from concord import kinds
 from concord.errors import ConcordError, DivergenceWarning
 from concord.laws.wasserstein import bias2
 from concord_arena.entries import ARENA
-from concord_arena.trials import Trials
+from concord_arena.trials import TrialRunner
 from concord_cli.__main__ import main
 from concord_studies.io import load_yaml
 
@@ -472,7 +472,7 @@ def test_chains_agree_where_the_answer_differs_from_the_leaderboard():
     for code in blocks("docs/recommend.md")[:2]:
         exec(code, names)
     answer, page = names["last"], (ROOT / "docs/recommend.md").read_text()
-    trials = Trials(answer._question, chains=8000, seed=1, initial={"kind": "normal"})
+    trials = TrialRunner(answer._question, chains=8000, seed=1, initial={"kind": "normal"})
     found = {}
     for row in answer._rows:
         if (name := row.entry.name) in ("EXTRA-SGLD", "DE-SGLD, adapt first", "DE-SGLD"):

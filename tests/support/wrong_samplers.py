@@ -9,7 +9,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from concord.kinds import object_of
+from concord.kinds import kind_in_module
 from concord_arena.testing import CHECKS, Inapplicable
 from concord_arena.testing.variants import SEED
 
@@ -215,7 +215,7 @@ def sampler(text: str, name: str) -> Any:
     module.__file__ = f"{name}.py"
     sys.modules[module.__name__] = module  # options look up their annotations there
     exec(compile(text, f"{name}.py", "exec"), module.__dict__)
-    return object_of("samplers", module)
+    return kind_in_module("samplers", module)
 
 
 def wrong(name: str) -> Any:

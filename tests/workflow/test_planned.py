@@ -62,7 +62,7 @@ ANOTHER = {
     "another seed": ("draw", "true", " seed=2"),
     "an edited study": (
         "measure",
-        f"sed -i 's/- 0.006/- 0.007/; s/w2 is small/w2 is tiny/' {STUDY}",
+        f"sed -i 's/- 0.009/- 0.007/; s/w2 is small/w2 is tiny/' {STUDY}",
         "",
     ),
 }
@@ -120,7 +120,7 @@ def test_a_job_on_another_machine_has_the_statement_of_the_call_that_submitted_i
     job, kept = Wildcards(fromdict={"study": PAPER, "experiment": EXPERIMENT}), kinds.studies[:]
     try:
         planned = Plan("config", SMOKE, submits=lambda: True).write("runs", job)
-        with copy.edited(STUDY, "- 0.006", "- 0.007"):
+        with copy.edited(STUDY, "- 0.009", "- 0.007"):
             assert Plan("config", SMOKE, writes=False).write("runs", job) == planned
             assert Plan("config", SMOKE).write("runs", job) != planned
     finally:
@@ -136,7 +136,7 @@ def test_studies_are_checked_once_until_a_file_changes(fresh, monkeypatch):
             Plan("config", SMOKE)
             assert checked == [PAPER], plans
         Plan("config", {**SMOKE, "seed": 2})
-        with fresh.edited(STUDY, "- 0.006", "- 0.007"):
+        with fresh.edited(STUDY, "- 0.009", "- 0.007"):
             Plan("config", SMOKE)
     finally:
         kinds.use(*kept)
@@ -156,7 +156,7 @@ def test_metrics_copied_without_snakemakes_records_are_not_made_again(copy):
     for second, path in enumerate(reversed(copy.results().values()), start=1):
         os.utime(path, (second, second))
     assert "measure" not in remade(copy)
-    with copy.edited(STUDY, "- 0.006", "- 0.007"):
+    with copy.edited(STUDY, "- 0.009", "- 0.007"):
         assert remade(copy) == WHOLE
 
 

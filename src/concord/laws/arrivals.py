@@ -220,7 +220,7 @@ def build_moves(
 def _move_to_senders(
     received: np.ndarray, arcs: tuple[np.ndarray, np.ndarray], agents: int, dim: int
 ) -> np.ndarray:
-    """Move what each received vector does to the state from its receiver's to its sender's rows.
+    """Move the effect of each received vector from its receiver's to its sender's rows.
 
     received: G, the state's response to received vectors, (S, channels * arcs * dim), as is the
     result. arcs: receiver and sender of each arc.

@@ -141,7 +141,7 @@ class Law(Summarized):
     approximate: bool = False
 
     def divergence(self) -> str:
-        """Return a sentence with the first recorded iteration that diverges. "" if none does."""
+        """Return a sentence with the first recorded iteration that diverges; "" if none does."""
         spread = np.diagonal(self.cov, axis1=-2, axis2=-1)
         inside = (np.abs(self.mean) < FINITE_RANGE) & (spread < FINITE_RANGE**2)
         lost = self.iterations[~inside.all(axis=(1, 2))]
@@ -230,13 +230,12 @@ def block_diagonal(blocks: np.ndarray) -> np.ndarray:
 def stack_versions(parts: Sequence[Any]) -> Any:
     """Stack the arrays of versions' updates, or of their moments, on a new first axis.
 
-    parts: tuples of arrays, or objects of one class whose ``STACKED`` names the arrays. Of these
-    what else they have is that of the first one, but for gradient gains, which are left out unless
-    stacked.
+    parts: tuples of arrays, or objects of one class whose ``STACKED`` names the arrays. Their other
+    fields are those of the first object, but gradient gains that are not stacked are left out.
     """
     if isinstance(parts[0], tuple):
         return tuple(map(np.stack, zip(*parts, strict=True)))
-    arrays = {n: np.stack([getattr(part, n) for part in parts]) for n in parts[0].STACKED}
+    arrays = {n: np.array([getattr(part, n) for part in parts]) for n in parts[0].STACKED}
     return replace(parts[0], **{"gradient_gain": None, **arrays})
 
 
@@ -468,10 +467,11 @@ def _is_invertible(matrix: np.ndarray) -> bool:
 
 
 def find_largest(is_stable: Callable[[float], bool], value: float, relative: float) -> float:
-    """Return the largest stable step, searched from ``value`` and then by bisection.
+    """Find the largest stable value of a step, first by factors from ``value``, then by bisection.
 
-    Stability is taken to be lost once. The step returned is stable, and within ``relative`` of the
-    least that is not; nan if a millionth of the value is not stable, inf if a million times is.
+    All values below the result are taken to be stable. The result is stable, and relatively within
+    ``relative`` of an unstable value; nan if a millionth of ``value`` is not stable, inf if a
+    million times ``value`` is.
     """
     high = value
     while is_stable(high):

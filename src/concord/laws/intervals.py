@@ -1,8 +1,8 @@
 """Intervals that contain the mean over chains with 95 % probability.
 
 They use Student's t, which matters for the ten or twenty chains of an expensive sampler: with ten,
-the interval is 15 % wider than the normal one. A number that is not finite, of a run that diverged,
-is known to be so: it is both ends. One chain has no interval, and every interval contains its
+the interval is 15 % wider than the normal one. Where a number is not finite, since its run
+diverged, both ends are that number. One chain has no interval, and every interval contains its
 estimate (``widen``).
 """
 

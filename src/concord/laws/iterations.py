@@ -1,11 +1,11 @@
-"""Which iterations a step can tell apart: its number k notes down what the step asks of it.
+"""Tracing integers: they record how a step uses the iteration's number, to find when steps repeat.
 
-A step that is given an ``Iteration`` in the place of k computes with it as with a number: sums,
-multiples and remainders are iterations again. What it compares, or turns into a plain number, is a
-``Question``. At another iteration with the same answers a step does the same, since nothing else
-tells the two apart. Comparisons of k with a number have one answer from some iteration on, and what
-is asked of a remainder repeats after the divisor, so that of most steps it is known when they
-repeat.
+A step that is given an ``Iteration`` in place of k computes with it as with a number: sums,
+multiples and remainders are iterations again. Each comparison, or conversion to a plain number, is
+recorded as a ``Question`` with its answer. Iterations with the same answers have the same step,
+since nothing else tells them apart. Comparisons of k with a number have one answer from some
+iteration on, and questions about a remainder repeat after the divisor, so that the cycle of most
+steps is known.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def make_number_question(k: int) -> Question:
 
 
 def join_cycles(cycles: Iterable[Cycle | None]) -> Cycle | None:
-    """Return when several things repeat together. None where one of them is not known to."""
+    """Return the cycle in which several cycles repeat together; None if one of them is None."""
     begin, period = ALWAYS
     for cycle in cycles:
         if cycle is None:
@@ -62,7 +62,7 @@ def join_cycles(cycles: Iterable[Cycle | None]) -> Cycle | None:
 
 
 def find_cycle(function: Callable[[Any], object]) -> Cycle | None:
-    """Return when the values of a function of the iteration repeat; None where that is not known.
+    """Find the cycle in which a function of the iteration repeats; None where it is not known.
 
     The function is called with an ``Iteration`` for k = 0, 1, ... until it repeats.
     """
@@ -79,11 +79,13 @@ def find_cycle(function: Callable[[Any], object]) -> Cycle | None:
 
 
 class Iteration:
-    """A whole number computed from the number of an iteration, which records what is asked of it.
+    """A tracing integer: a function of the iteration's number k that records its uses.
 
-    k: the iteration. questions: the list to which questions are added. value: function of an
-    iteration that returns the number there. slope: (a, c) where the number is a k + c. cycle: when
-    the number repeats. The last two are None where they are not known.
+    Every comparison, or value that a step takes from it, is a ``Question``, from which the period
+    of the step follows.
+
+    k: the present iteration. questions: the list to which questions are added. value: the function
+    of k. slope: (a, c) if it is a k + c, else None. cycle: when its values repeat; None: unknown.
     """
 
     # ``isinstance(k, int)`` holds as it does in a run.
@@ -108,7 +110,7 @@ class Iteration:
         return self._questions[-1].answer
 
     def _ask_number(self) -> int:
-        """Ask for the number itself, and return it."""
+        """Record a question about the number itself, and return the number."""
         number: int = self._ask(self._value, self._cycle)
         return number
 
@@ -171,12 +173,12 @@ class Iteration:
     def __array_ufunc__(
         self, ufunc: np.ufunc, method: str, *inputs: object, **options: object
     ) -> Any:
-        """Return what a function of numpy's makes of the number."""
+        """Apply a universal function of numpy to the number."""
         plain = [each._ask_number() if isinstance(each, Iteration) else each for each in inputs]
         return getattr(ufunc, method)(*plain, **options)
 
     def __reduce__(self) -> tuple[type, tuple[int]]:
-        """Copy the number as a plain one."""
+        """Have copies of the number be plain integers."""
         return int, (self._ask_number(),)
 
     def __getattr__(self, name: str) -> Any:
@@ -187,7 +189,7 @@ class Iteration:
 
 
 def _add_method(name: str, method: Callable[..., object]) -> None:
-    """Give ``Iteration`` the special method of a name."""
+    """Add a special method to ``Iteration``."""
     setattr(Iteration, f"__{name}__", method)
 
 

@@ -1,7 +1,8 @@
 """The exact law of a sampler on a problem and a network, where there is one.
 
 Metrics, library and arena call this module; ``laws.read_off`` reads the sampler's step as matrices,
-``laws.paths`` computes moments along the iterations.
+``laws.paths`` computes moments along the iterations. A *version* is one setting of a sampler on one
+problem; the laws of several versions are computed together.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from concord.laws import exact, paths
 from concord.laws.arrivals import Losses, build_moves, second_moment_radius
 from concord.laws.exact import Moments
 from concord.laws.iterations import ALWAYS, Cycle, find_cycle, join_cycles
+from concord.laws.modes import find_modes
 from concord.laws.read_off import NoLaw, StepReader
 from concord.minibatches import Batches, batches_of
 from concord.networks.moments import mask_moments
@@ -39,8 +41,8 @@ SECOND_LIMIT = 20
 class LawInputs(NamedTuple):
     """The parts of a run on which its law depends; any object with these attributes will do.
 
-    network: before the first iteration. initial: the law of the initial positions. trace: of which
-    only the recorded iterations are used.
+    network: the network before the first iteration. initial: the law of the initial positions.
+    trace: only its recorded iterations are used.
     """
 
     sampler: Any
@@ -69,8 +71,9 @@ def update_of(
 def compose_cycle(update: exact.Update, k: int) -> tuple[exact.Affine, int]:
     """Return the composition of the steps of one cycle of an update, and their number.
 
-    k: the iteration after which the cycle begins, once steps repeat; where that is not known, the
-    iteration whose step is returned. Of several steps errors of mini-batches are left out.
+    k: an iteration, after which the cycle is taken once steps repeat; where the cycle is not known,
+    the step of iteration k is returned. A composition of several steps is without the errors of
+    mini-batches.
     """
     cycle = update.find_cycle()
     if cycle is None:
@@ -100,11 +103,12 @@ def law_of_run(run: Any, most: float = SIZE_LIMIT) -> exact.Law:
             "steps that are not known to repeat, lose vectors or take mini-batches have a law of "
             f"up to {MOST_STEPS} iterations; sample it"
         )
-    return laws_of_updates([update], [start], network, problem.dim, noise=noise).law(recorded)
+    path = laws_of_updates([update], [start], network, problem.dim, noise=noise)
+    return find_modes(path).law(recorded)
 
 
 def exact_law(run: Any) -> exact.Law | None:
-    """Return the exact law of a run (``LawInputs``). None where there is none."""
+    """Return the exact law of a run (``LawInputs``); None where there is none."""
     try:
         return law_of_run(run)
     except NoLaw:
@@ -122,11 +126,11 @@ def start_of(run: Any, update: exact.Update) -> Moments:
 
 
 def batch_noise(run: Any) -> paths.GradientNoise | None:
-    """Return the function that maps the agents' moments to mini-batch error covariances.
+    """Return a function from the agents' moments to mini-batch error covariances.
 
     It takes means (agents, dim) and covariances (agents, dim, dim), and returns covariances
-    (agents, dim, dim); None for full gradients. Raises ``NoLaw`` where the problem does not state
-    it.
+    (agents, dim, dim); None for full gradients. Raises ``NoLaw`` where the problem does not offer
+    these covariances.
     """
     batches = batches_of(run.sampler)
     return None if batches is None else noise_of(run.problem, batches)
@@ -176,14 +180,13 @@ def laws_of_versions(
     most: float = SETTINGS_LIMIT,
     errors: np.ndarray | None = None,
 ) -> paths.Path:
-    """Return the laws along the iterations of versions, a sampler's settings each on its problem.
+    """Return the laws along the iterations of samplers, each on its own problem.
 
-    problems: all of one size. positions: the moments of an agent's initial position; None: unknown.
-    mix: matrix (agents, agents) by which the answers are computed from the positions; None: the
-    answers are the positions. most: the largest number of entries agents * dim. errors: covariance
-    of the errors of each agent's mini-batches, (agents, dim, dim), taken as constant; None: that
-    which its law has in each iteration, of the first problem. Raises ``NoLaw`` where there are no
-    laws.
+    problems: all of one size. positions: mean and covariance of an agent's initial position; None:
+    unknown. mix: the read-out, a matrix (agents, agents) applied to the positions; None: the
+    positions. most: the largest number of entries agents * dim. errors: constant covariances of the
+    agents' mini-batch errors, (agents, dim, dim); None: they are computed from the law in each
+    iteration, on the first problem. Raises ``NoLaw`` where there are no laws.
     """
     agents, dim = problems[0].agents, problems[0].dim
     positions = _require_moments(positions)
@@ -213,7 +216,7 @@ def laws_of_versions(
     elif batches is not None:
         noise = noise_of(problems[0], batches)
     starts = [exact.initial_moments(agents, dim, positions, update.start) for update in updates]
-    return laws_of_updates(updates, starts, network, dim, mix, noise=noise)
+    return find_modes(laws_of_updates(updates, starts, network, dim, mix, noise=noise))
 
 
 def laws_of_updates(
@@ -225,12 +228,14 @@ def laws_of_updates(
     cycle: Cycle | None = None,
     noise: paths.GradientNoise | None = None,
 ) -> paths.Path:
-    """Return the laws of versions along the iterations, given their affine updates.
+    """Propagate the laws of several versions, given their affine updates, along the iterations.
 
-    On a network where vectors may be lost they are averaged over the losses.
+    A version is one setting of a sampler on one problem. On a network where vectors may be lost the
+    laws' moments are averaged over the losses.
 
-    starts: moments of each version's state at iteration 0. mix: as in ``laws_of_versions``. cycle:
-    when steps repeat; None: it is determined here. noise: as ``batch_noise`` returns it. Raises
+    starts: mean and covariance of each version's state at iteration 0. dim: entries of an agent.
+    mix: the read-out, (agents, agents), as of ``laws_of_versions``. cycle: the iteration from which
+    steps repeat, and after how many; None: it is determined here. noise: of ``batch_noise``. Raises
     ``NoLaw`` where arrivals are not drawn anew in each iteration, depend on the vectors, or are too
     many.
     """
@@ -265,17 +270,17 @@ def laws_of_updates(
 
 
 def find_joint_cycle(updates: Sequence[exact.Update]) -> Cycle | None:
-    """Return from which iteration on updates repeat together, and after how many.
+    """Return the iteration from which updates repeat together, and after how many they do.
 
-    None where that is not known, or never.
+    None where that is not known, or if they never repeat.
     """
     return join_cycles(update.find_cycle() for update in updates)
 
 
 def radius_over_losses(sampler: Any, problem: Problem, network: Network) -> float:
-    """Return the spectral radius of a sampler's second moments on a network with losses.
+    """Return the spectral radius of a sampler's second moments over one cycle, with losses.
 
-    It is that of one cycle of iterations (``arrivals.second_moment_radius``). Raises ``NoLaw``
+    It is ``arrivals.second_moment_radius``. Raises ``NoLaw``
     where iterations are not known to repeat, or ``laws_of_updates`` does.
     """
     update, losses = update_of(sampler, problem, network), _losses_on(network, problem.dim)
@@ -289,9 +294,9 @@ def radius_over_losses(sampler: Any, problem: Problem, network: Network) -> floa
 
 
 def _losses_on(network: Network, dim: int) -> Losses:
-    """Return the losses of vectors of dimension ``dim`` on a network. ``NoLaw`` if laws have none.
+    """Return the losses of vectors of dimension ``dim`` on a network.
 
-    They have none where losses depend on each other or on the vectors, or are too many.
+    Raises ``NoLaw`` where losses depend on each other or on the vectors, or are too many.
     """
     graph, options = network.graph, network.conditions
     if len(graph.senders) * dim > SIZE_LIMIT:
@@ -309,7 +314,7 @@ def _losses_on(network: Network, dim: int) -> Losses:
 
 
 def add_gradient_errors(update: exact.Update, errors: np.ndarray) -> exact.Update:
-    """Return the update with gradient errors of constant covariance added to its noise.
+    """Add gradient errors of constant covariance to the noise of an update; return the update.
 
     errors: covariance of each agent's errors, (agents, dim, dim).
     """

@@ -1,10 +1,10 @@
 r"""Exact moments of versions of a sampler along the iterations.
 
-Versions differ in settings or data sets, and stand on the first axis. A step maps the moments of
-one iteration to those of the next: it is an ``Affine`` update, ``NoisyStep`` with mini-batches, or
-a ``Move`` on a network with losses, averaged over these. Where steps repeat after a cycle of p
-iterations, powers of the composition of p steps lead over many of them (``exact.Powers``), and so
-do those of the second moments of choices (``laws.switching``).
+A *version* is one setting of the sampler on one data set; versions are on the first axis. A step
+maps the moments of one iteration to those of the next: it is an ``Affine`` update, ``NoisyStep``
+with mini-batches, or a ``Move`` on a network with losses, averaged over these. Where steps repeat
+after a cycle of p iterations, powers of the composition of p steps lead over many of them
+(``exact.Powers``), and so do those of the second moments of choices (``laws.switching``).
 
 The time average over the iterations (h, k] is one more block of the state, the running sum
 :math:`z' = z + R s'` of readings R s of the state: :math:`A \to \begin{pmatrix} A & 0 \\ R A & I
@@ -14,7 +14,7 @@ The time average over the iterations (h, k] is one more block of the state, the 
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import lru_cache, reduce
+from functools import reduce
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -28,7 +28,7 @@ from concord.progress import progress
 
 # The limit, where it has to be gone to: enough for whatever mixes within 10^7 iterations.
 FOREVER = 2**26
-KEPT = 16  # moments of random steps, which no power leads to
+KEPT, LARGEST_KEPT = 16, 1 << 20  # moments, for other answers and iterations; numbers of each
 LONGEST_SUM = 1 << 17  # iterations of random steps over which positions are summed up
 
 # E[xi_i xi_i^T], (..., agents, dim, dim), as a function of the agents' means and covariances.
@@ -99,12 +99,12 @@ class Path:
         with np.errstate(all="ignore"), progress(max(iterations, default=0), "exact law") as done:
             for due in iterations:
                 moments = self._advance(moments, k, due, done)
-                results.append(self._marginals(moments))
+                results.append(self._reduce(moments))
                 k = due
-        if not results:
-            return self.marginals_at([0]).select(slice(0, 0))
-        stacked = [np.stack(parts) for parts in zip(*results, strict=True)]
-        return Marginals(*(np.where(np.isfinite(part), part, np.nan) for part in stacked))
+            if not results:
+                return self.marginals_at([0]).select(slice(0, 0))
+            marginals = self._expand([np.stack(parts) for parts in zip(*results, strict=True)])
+        return Marginals(*(np.where(np.isfinite(part), part, np.nan) for part in marginals))
 
     def law(self, iterations: Sequence[int]) -> Law:
         """Return the law of the first version at the given iterations, sorted, each once."""
@@ -112,10 +112,9 @@ class Path:
         return Law(np.array(recorded, dtype=int), *self.marginals_at(recorded).select(np.s_[:, 0]))
 
     def time_average(self, iterations: int) -> Marginals | None:
-        """Return the laws of the average of x over the second half of a run's iterations.
+        """Return the laws of the average of x over the second half of a run, one for each version.
 
-        One for each version of the sampler, on the first axis; None where the moments of a sum
-        are not computed. iterations: the run's length.
+        None where the moments of a sum are not computed. iterations: the run's length.
         """
         first = iterations // 2
         with np.errstate(all="ignore"):
@@ -157,10 +156,29 @@ class Path:
         end: int,
         done: Callable[[int], object] = lambda n: None,
     ) -> Moments:
-        """Return the state's moments at iteration ``end``, given those at ``first``.
+        """Return the state's moments at iteration ``end``; those at ``first`` are the start's.
 
+        The last ``KEPT`` small ones are kept for who asks for them, or beyond them, again.
         done: called with each number of iterations computed, for a progress bar.
         """
+        before = max((k for k in self._kept if first < k <= end), default=None)
+        if before is not None:
+            moments, first = self._kept[before], before
+        moments = self._compute_moments(moments, first, end, done)
+        if moments[1].size <= LARGEST_KEPT:
+            self._kept[end] = moments
+        if len(self._kept) > KEPT:
+            del self._kept[next(iter(self._kept))]
+        return moments
+
+    def _compute_moments(
+        self,
+        moments: Moments,
+        first: int,
+        end: int,
+        done: Callable[[int], object] = lambda n: None,
+    ) -> Moments:
+        """Return the state's moments at iteration ``end``, given any at ``first``."""
         begin, period = self._cycle or (end, 1)
         from_start = self._cycle is not None and moments is self._start
         if from_start and self._cycle_starts and first < begin <= end:
@@ -189,6 +207,14 @@ class Path:
 
     def _marginals(self, moments: Moments) -> Marginals:
         """Return the laws of the answers, given the state's moments."""
+        return self._expand(self._reduce(moments))
+
+    def _expand(self, parts: Sequence[np.ndarray]) -> Marginals:
+        """Return the laws of the answers, given what ``_reduce`` returns, along leading axes."""
+        return Marginals(*parts)
+
+    def _reduce(self, moments: Moments) -> Sequence[np.ndarray]:
+        """Return what is kept of the state's moments in each iteration: the laws of the answers."""
         if self._mix is None:
             return self._marginals_of(*moments)
         read = self._answer_matrix(moments)
@@ -252,7 +278,7 @@ class DeterministicPath(Path):
         if not self._summing:
             step = lambda k: self._step(k).add_running_sum(read)  # noqa: E731
             self._summing.append(DeterministicPath(step, *args))
-        mean, cov = self._summing[0]._advance(wide, first, end)
+        mean, cov = self._summing[0]._compute_moments(wide, first, end)
         size = moments[0].shape[-1]
         return mean[..., size:], cov[..., size:, size:]
 
@@ -263,25 +289,6 @@ class RandomPath(Path):
     Steps have the mean matrix ``lead``: those of a network with losses, and those that samplers
     choose at random.
     """
-
-    def _advance(
-        self,
-        moments: Moments,
-        first: int,
-        end: int,
-        done: Callable[[int], object] = lambda n: None,
-    ) -> Moments:
-        """Return the state's moments at iteration ``end``, given those at ``first``.
-
-        The last ``KEPT`` moments are kept for who asks for iterations between them again.
-        """
-        before = max((k for k in self._kept if first < k <= end), default=None)
-        if before is not None:
-            moments, first = self._kept[before], before
-        self._kept[end] = moments = super()._advance(moments, first, end, done)
-        if len(self._kept) > KEPT:
-            del self._kept[next(iter(self._kept))]
-        return moments
 
     def _sum_moments(self, moments: Moments, first: int, end: int) -> Moments | None:
         """Return the moments of the sum of the positions over iterations (first, end].
@@ -356,15 +363,5 @@ def build_path(update: Update, start: Moments, agents: int, dim: int) -> Path:
 
 
 def stack_updates(updates: Sequence[Update]) -> Callable[[int], Affine]:
-    """Return a function of the iteration that stacks the updates of versions into one.
-
-    It returns the same object for iterations with the same updates, of the last few.
-    """
-
-    @lru_cache(maxsize=8)
-    def stack(*parts: Affine) -> Affine:
-        """Return the updates of versions as one."""
-        whole: Affine = exact.stack_versions(parts)
-        return whole
-
-    return lambda k: stack(*(update.at(k) for update in updates))
+    """Return a function of the iteration that stacks the updates of versions into one."""
+    return lambda k: exact.stack_versions([update.at(k) for update in updates])

@@ -18,7 +18,9 @@ share, such as push-sum's weights, have other values: these are followed from st
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
+from copy import copy
 from functools import cached_property
 from itertools import product
 from typing import Any, NamedTuple, TypeVar
@@ -45,6 +47,7 @@ from concord.laws.scripts import (
     ScriptedSampler,
     UnreadableStep,
 )
+from concord.laws.spans import Span
 from concord.laws.switching import Choices
 from concord.minibatches import batches_of
 from concord.networks.network import Network
@@ -110,6 +113,19 @@ class StepReader:
         self._steps: _Steps | None = None
         self._plain = False
         self.chooses = self._ask(lambda steps: steps.chooses)
+
+    def on(self, problem: Quadratic) -> StepReader:
+        """Return a reader of the same sampler on another problem of as many numbers.
+
+        Its steps are read anew, but taken to repeat, and to make choices, as they do here.
+        """
+        other = copy(self)
+        vars(other).pop("start", None)
+        other._sampler = copy(self._sampler)
+        other._sampler.problem = problem
+        other._largest = float(np.abs(problem.shift).max(initial=0.0))
+        other._steps = self._ask(lambda steps: steps.on(other._sampler, other._largest))
+        return other
 
     @cached_property
     def start(self) -> Start:
@@ -211,25 +227,28 @@ class _Steps:
 
     def __init__(self, sampler: ScriptedSampler, plain: bool, largest: float) -> None:
         self._sampler, self._plain, self._largest = sampler, plain, largest
-        state, _ = sampler.init(Script(len(SIZES)))
-        few, _ = sampler.init(Script(2))
-        self._state = state
+        self._begin()
+        state = self._state = self._first[1]
+        few = sampler.init(Script(2))[0] if len(state) > 1 else state
         self._of_chains = {
             name
             for name in state._fields
             if getattr(state, name).shape[:1] == (len(SIZES),)
-            and getattr(few, name).shape[:1] == (2,)
+            and (name == "x" or getattr(few, name).shape[:1] == (2,))
         }
         self._blocks, self.chooses = ["x"], False
         self._shared = [self._read_shared(state, learning=True)]  # of iterations 0, 1, ...
         self._questions_cycle: Cycle | None = ALWAYS
         self._shared_cycle: Cycle | None = None
         self._readings: list[_Reading] = []
-        due = LEARNING
+        # Maps of steps that never repeat, by how many numbers these take.
+        self._spans: defaultdict[tuple[int, ...], Span] = defaultdict(Span)
+        due = 1
         while len(self._shared) <= due:
             self._follow(learning=True)
             begin, period = self._questions_cycle or ALWAYS
-            due = max(due, begin + period)
+            may_learn = self._shared[-1] or not self._questions_cycle
+            due = max(due, begin + period, LEARNING if may_learn else 1)
             if due > MOST_FOLLOWED:
                 self._questions_cycle, due = None, LEARNING
         self._blocks = [name for name in state._fields if name in self._blocks]
@@ -238,6 +257,25 @@ class _Steps:
                 raise UnreadableStep(f"{name} of its state is no vector of each agent")
             for shared in self._shared:
                 shared.pop(name, None)
+
+    def _begin(self) -> None:
+        """Start the sampler at random chains."""
+        script = Script(len(SIZES))
+        self._first = script, *self._sampler.init(script)
+
+    def on(self, sampler: ScriptedSampler, largest: float) -> _Steps | None:
+        """Return the steps of the same sampler on another problem, without following them again.
+
+        None where chains share fields of the state, whose values may depend on the problem.
+        """
+        self.find_cycle()
+        if any(self._shared):
+            return None
+        other = copy(self)
+        other._sampler, other._largest = sampler, largest
+        other._readings, other._spans = [], defaultdict(Span)
+        other._begin()
+        return other
 
     def find_cycle(self) -> Cycle | None:
         """Return from which iteration on steps repeat, and after how many; None: not known."""
@@ -254,8 +292,8 @@ class _Steps:
             """Return the initial state's blocks and the vectors that neighbors know."""
             return self._pack(*self._sampler.init(script))
 
-        probe = Script(len(SIZES))
-        results = begin(probe)
+        probe, *begun = self._first
+        results = self._pack(*begun)
         size, _, errors, *_ = probe.counts
         if probe.chances or errors:
             raise UnreadableStep("it starts by chance")
@@ -279,7 +317,8 @@ class _Steps:
             if new.equals(reading):
                 new = new._replace(maps=reading.maps)
                 break
-        self._readings = [new, *self._readings[: READINGS - 1]]
+        most = READINGS if self._questions_cycle else 1  # where steps never repeat, but by chance
+        self._readings = [new, *self._readings[: most - 1]]
         return new.maps
 
     def _read_new(self, k: int, shared: Shared) -> _Reading:
@@ -295,8 +334,30 @@ class _Steps:
             questions.extend(asked)
             return results
 
-        fit = _fit_affine_map(call, probe, results, self._largest)
+        spans = not (shared or probe.chances or self._questions_cycle)
+        fit = self._find_in_span(probe, results) if spans else None
+        if fit is not None:
+            questions.append(make_number_question(k))
+        else:
+            fit = _fit_affine_map(call, probe, results, self._largest)
+            if spans:
+                known = np.concatenate([*fit.parts.values(), fit.offset[..., None]], axis=2)
+                self._spans[*probe.counts].add(results, known.ravel())
         return _Reading(shared, questions, results, probe.chances, self._maps_of(fit, probe.draws))
+
+    def _find_in_span(self, probe: Script, results: np.ndarray) -> _Fit | None:
+        """Return the map of a step that moves random chains as a combination of those read before.
+
+        None where it does not. Maps whose combination moves these chains alike, but for rounding,
+        are alike in all entries: each has a random number of its own.
+        """
+        known = self._spans[*probe.counts].find(results)
+        if known is None:
+            return None
+        maps, ends = known.reshape(1, results.shape[1], -1), np.cumsum(probe.counts)
+        begins = np.array([0, *ends[:-1]])
+        parts = {source: maps[..., a:b] for source, a, b in zip(SOURCES, begins, ends, strict=True)}
+        return _Fit(np.ones(1), parts, maps[..., -1])
 
     def _maps_of(self, fit: _Fit, draws: list[int]) -> StepMaps:
         """Return the maps of the states and of the sent vectors that were fitted to a step.

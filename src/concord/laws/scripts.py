@@ -5,7 +5,8 @@ That is random numbers, errors of mini-batch gradients, and received vectors.
 
 from __future__ import annotations
 
-from functools import cached_property
+import math
+from functools import cached_property, lru_cache
 from typing import Any, Self, cast
 
 import numpy as np
@@ -34,6 +35,13 @@ class UnreadableStep(Exception):
     """An error that says why a sampler's step cannot be read as matrices."""
 
 
+@lru_cache(maxsize=32)  # steps take as many in each iteration
+def _draw(chains: int, place: int, count: int) -> np.ndarray:
+    """Return what random chains take when they take numbers for the place-th time."""
+    numbers = np.random.default_rng(place).standard_normal((chains, count))
+    return np.resize(SIZES, chains)[:, None] * numbers
+
+
 class Script:
     """A stand-in for a random generator, from which a call takes all numbers it does not compute.
 
@@ -53,13 +61,17 @@ class Script:
         self._taken: dict[str, list[np.ndarray]] = {source: [] for source in SOURCES}
         self.outcomes: list[np.ndarray] = []
         self.chances: list[np.ndarray] = []
-        self._rng = np.random.default_rng(0)
-        self._sizes = np.resize(SIZES, chains)[:, None]
+
+    @cached_property
+    def _rng(self) -> np.random.Generator:
+        """The generator of outcomes that are not prescribed."""
+        return np.random.default_rng(0)
 
     def take(self, source: str, count: int) -> np.ndarray:
         """Return the next ``count`` numbers of a source, (chains, count)."""
         if self._numbers is None:
-            numbers = self._sizes * self._rng.standard_normal((self.chains, count))
+            place = sum(map(len, self._taken.values()))
+            numbers = _draw(self.chains, place, count).copy()
         else:
             begin = self.counts[SOURCES.index(source)]
             numbers = self._numbers[source][:, begin : begin + count]
@@ -96,8 +108,8 @@ class Script:
             raise UnreadableStep("it draws numbers that are not of each chain")
         axis = shape.index(self.chains)
         rest = shape[:axis] + shape[axis + 1 :]
-        numbers = self.take("normals", int(np.prod(rest))).reshape(self.chains, *rest)
-        return np.moveaxis(numbers, 0, axis)
+        numbers = self.take("normals", math.prod(rest)).reshape(self.chains, *rest)
+        return np.moveaxis(numbers, 0, axis) if axis else numbers
 
     def normal(self, loc: float = 0.0, scale: float = 1.0, size: Shape = None) -> np.ndarray:
         """Return the next normal numbers of a given mean and standard deviation."""
@@ -130,24 +142,26 @@ class Script:
 class ScriptedSampler:
     """A sampler on a problem and a network, whose calls take their numbers from scripts.
 
-    batches: the options of its mini-batches; None: it takes full gradients.
+    problem: the problem. batches: the options of its mini-batches; None: it takes full gradients.
     network: the network on which it is called. loses: whether vectors may get lost on it.
     unused: empty values of fields with random numbers of steps to come.
     """
 
     def __init__(self, sampler: Any, problem: Quadratic, network: Network) -> None:
-        self._sampler, self._problem = sampler, problem
+        self._sampler, self.problem = sampler, problem
         self.batches = batches_of(sampler)
         self.network, self.loses = ScriptedNetwork(network), not network.delivers_all
         self.unused = dict.fromkeys(getattr(sampler, "draws_ahead", ()), np.empty(0))
+        self._channel_count = 0  # that the sampler opens when it starts
 
     def init(self, script: Script) -> tuple[Any, ScriptedNetwork]:
         """Initialize the sampler at a script's positions; return its state and network."""
-        agents, dim = self._problem.agents, self._problem.dim
+        agents, dim = self.problem.agents, self.problem.dim
         x = script.take("state", agents * dim).reshape(-1, agents, dim)
         network = self.network.start(x, cast("np.random.Generator", script))
         state = self._sampler.init(x, self._scripted_problem(script, None), network, script)
         check_state(state, self._sampler, x.shape)
+        self._channel_count = network.channel_count
         return state, network
 
     def step(self, state: Any, k: int, script: Script) -> tuple[Any, ScriptedNetwork]:
@@ -164,17 +178,12 @@ class ScriptedSampler:
         network.check_sent()
         return after, network
 
-    @cached_property
-    def _channel_count(self) -> int:
-        """The number of channels that the sampler has open."""
-        return self.init(Script(2))[1].channel_count
-
     def _scripted_problem(self, script: Script, x: np.ndarray | None) -> CountedProblem:
         """Return the problem that a call sees, whose mini-batch gradients have scripted errors.
 
         x: the positions at which mini-batches must be taken.
         """
-        problem = self._problem
+        problem = self.problem
         if self.batches is not None:
             problem = ScriptedProblem(problem, self.batches, script, x)
         return CountedProblem(problem, script.chains)

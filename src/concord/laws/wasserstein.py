@@ -182,12 +182,12 @@ def has_heavy_tails(values: np.ndarray, count: int) -> np.ndarray:
 def refits(
     law: Gaussian, draws: int, replicates: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw the means and covariances that fits to ``draws`` draws of a Gaussian law would have.
+    """Draw fitted means and covariances, as of fits to ``draws`` draws of a Gaussian law.
 
-    Returns means (replicates, dim) and covariances (replicates, dim, dim). No draw of the law
-    itself is made: for n independent draws of N(m, V) the fitted mean is N(m, V/n), and n times the
-    fitted covariance Wishart with n - 1 degrees of freedom (Bartlett's decomposition); n is greater
-    than dim.
+    replicates: the number of fits. Returns means (replicates, dim) and covariances (replicates,
+    dim, dim). No draw of the law itself is made: for n independent draws of N(m, V) the fitted mean
+    is N(m, V/n), and n times the fitted covariance Wishart with n - 1 degrees of freedom
+    (Bartlett's decomposition); n is greater than dim.
     """
     dim, root = len(law.mean), matrix_root(law.cov) / math.sqrt(draws)
     lower = np.tril(rng.standard_normal((replicates, dim, dim)), -1)

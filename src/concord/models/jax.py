@@ -16,7 +16,7 @@ from concord.models.model import (
     ReferenceDraws,
     Sharding,
     Split,
-    shards_of,
+    make_shards,
 )
 from concord.problem import ALL, Agents
 
@@ -31,11 +31,12 @@ STEPS, LENGTHS = 100, 30  # of Newton's method
 
 
 class CompiledModel(Model):
-    """A problem of a PyMC or NumPyro model, which JAX has compiled.
+    """A problem built from a PyMC or NumPyro model and compiled by JAX.
 
     It has gradients, potentials, products with Hessians, a proximal step and mini-batches.
 
-    split: the model's terms. sharding: as for ``shards_of``.
+    split: the model's terms. sharding: as for ``make_shards``. coordinates, reference: as for
+    ``concord.from_pymc``.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class CompiledModel(Model):
                 "model: JAX computes in single precision, in which sums over rows differ; call "
                 'jax.config.update("jax_enable_x64", True) first'
             )
-        agent_rows = shards_of(split.rows, split.labels, sharding)
+        agent_rows = make_shards(split.rows, split.labels, sharding)
         self._split, agents, (index, mask) = split, len(agent_rows), pad_rows(agent_rows)
         counts = np.array([float(len(rows)) for rows in agent_rows])
         weights = mask.astype(float)
@@ -81,10 +82,10 @@ class CompiledModel(Model):
             return _minimize_by_newton(goal, x)
 
         def vectorize(function: Callable[..., JaxArray], arrays: int, *by_agent: Array) -> Evaluate:
-            """Return a function of one chain and agent, mapped over all of them and compiled.
+            """Compile a function of one chain and agent, mapped over all chains and agents.
 
-            arrays: how many of its arguments differ by chain. by_agent: arguments that differ by
-            agent alone.
+            arrays: the number of leading arguments that differ by chain. by_agent: arguments that
+            differ by agent alone.
             """
             axes = (0,) * arrays + (None,) * len(by_agent)
             mapped = jax.jit(lambda *x: jax.vmap(jax.vmap(function), in_axes=axes)(*x, *by_agent))
@@ -106,7 +107,7 @@ class CompiledModel(Model):
             lambda x: np.array([float(split.joint(point)) for point in x]),
             coordinates=coordinates,
             reference=reference,
-            likely=split.likely,
+            hint=split.hint,
         )
 
     def constrain(self, x: Array) -> dict[str, Array]:
@@ -184,16 +185,19 @@ def _minimize_by_newton(goal: Callable[..., JaxArray], x: JaxArray) -> tuple[Jax
 
 
 def sum_over_other_axes(name: str, term: JaxArray, axis: int, rows: JaxArray) -> JaxArray:
-    """Return a variable's log density summed over all axes but that of rows, (rows,)."""
+    """Sum a variable's log density over all axes but that of rows; return (rows,).
+
+    name: the variable, for errors. axis: that of rows. rows: their numbers.
+    """
     if term.shape[axis] != len(rows):
         raise ValueError(f"{name} has {term.shape[axis]} rows, whatever rows it is given")
     return jnp.moveaxis(term, axis, 0).reshape(len(rows), -1).sum(axis=1)
 
 
 def pad_rows(shards: Sequence[Array]) -> tuple[Array, Array]:
-    """Return the row numbers of all agents as one array, and its mask, both (agents, most).
+    """Return the agents' row numbers as one padded array, and its mask, both (agents, n_max).
 
-    The mask is False on padding, which repeats rows so that terms of it are finite.
+    The mask is False on padding, which repeats rows so that its terms are finite.
     """
     most = max(1, *(len(shard) for shard in shards))
     rows = np.stack([np.resize(s if len(s) else np.zeros(1, np.intp), most) for s in shards])

@@ -56,15 +56,15 @@ class Latent(NamedTuple):
 class Split:
     """A model of a library whose log density is split into terms of rows and all other terms.
 
-    rows: how many there are. labels: the observed classes of the rows, (rows,), or None.
+    rows: the number of rows. labels: the observed classes of the rows, (rows,), or None.
 
     latents: in the order of the coordinates of x. start: unconstrained initial values, (dim,).
 
-    joint: the library's own log density at x (dim,).
+    joint: a function that returns the library's own log density at x (dim,).
 
-    likely: the usual reason why potentials do not add up to it, for errors.
+    hint: the usual reason why potentials do not add up to ``joint``, to end an error with.
 
-    Methods are functions of JAX.
+    JAX can trace its methods.
     """
 
     rows: int
@@ -72,7 +72,7 @@ class Split:
     latents: list[Latent]
     start: Array
     joint: Callable[[JaxArray], JaxArray]
-    likely: str
+    hint: str
 
     def terms(self, x: JaxArray, rows: JaxArray) -> tuple[JaxArray, JaxArray]:
         """Return the terms l_j of given rows, (rows,), and the sum l_0 of all others, at x."""
@@ -86,7 +86,7 @@ class Split:
         """Return the unconstrained x (dim,) of one draw of the model's parameters."""
         raise NotImplementedError
 
-    def pieces(self, x: JaxArray, rows: JaxArray | None = None) -> dict[str, JaxArray]:
+    def unpack(self, x: JaxArray, rows: JaxArray | None = None) -> dict[str, JaxArray]:
         """Return the unconstrained values of the latents at x (dim,), by name.
 
         rows: the rows whose values are taken of latents with rows; None: all rows.
@@ -109,10 +109,10 @@ class Split:
             self.labels = values
 
 
-def no_gradient_of(latent: str, use_instead: str) -> ConcordError:
-    """Return the error that a latent, of this name, is discrete and has no gradient.
+def discrete_latent_error(latent: str, use_instead: str) -> ConcordError:
+    """Return the error for a model with a discrete latent, which has no gradient.
 
-    use_instead: a distribution of the library that sums such a latent out.
+    latent: its name. use_instead: a distribution of the library that sums such a latent out.
     """
     return ConcordError(
         f"model: {latent} is a discrete latent, which has no gradient; sum it out, as "
@@ -121,12 +121,15 @@ def no_gradient_of(latent: str, use_instead: str) -> ConcordError:
 
 
 class Model(Problem):
-    """A problem of a model, in coordinates z with unconstrained position ``center + root @ z``.
+    """A distributed problem built from a probabilistic model.
 
-    counts: rows of each agent, (agents,). value, slope, prior: potentials, their gradients and the
-    gradient of -l_0 / N, functions of unconstrained positions (chains, agents, dim). joint: the log
-    density of points (points, dim). start: a point where it is finite. coordinates, reference: as
-    for ``concord.from_pymc``. likely: as for ``Split``.
+    Its coordinates z have the unconstrained position ``center + root @ z``.
+
+    counts: the number of rows of each agent, (agents,). value, slope, prior_slope: functions of
+    unconstrained positions (chains, agents, dim) that return the potentials, their gradients, and
+    the gradient of -l_0 / N. joint: a function of points (points, dim) that returns the model's log
+    density. start: a point where it is finite. coordinates, reference: as for
+    ``concord.from_pymc``. hint: as for ``Split``.
     """
 
     def __init__(
@@ -135,15 +138,15 @@ class Model(Problem):
         start: Array,
         value: Callable[[Array], Array],
         slope: Callable[[Array], Array],
-        prior: Callable[[Array], Array],
+        prior_slope: Callable[[Array], Array],
         joint: Callable[[Array], Array],
         *,
         coordinates: Coordinates,
         reference: ReferenceDraws,
-        likely: str,
+        hint: str,
     ) -> None:
         self.counts, dim = counts, len(start)
-        self._start, self._value, self._slope, self._prior = start, value, slope, prior
+        self._start, self._value, self._slope, self._prior = start, value, slope, prior_slope
         self.center, self.root, self._plain = np.zeros(dim), np.eye(dim), True
         super().__init__(
             lambda x: self._pull_back(self._slope, x),
@@ -151,7 +154,7 @@ class Model(Problem):
             dim=dim,
             potential=lambda x: self._value(self.position(x)),
         )
-        self._check_potentials_sum(joint, likely)
+        self._check_potentials_sum(joint, hint)
         self.center, self.root = self._read_coordinates(coordinates)
         self._plain = isinstance(coordinates, str) and coordinates == "unconstrained"
         if reference is not None:
@@ -175,14 +178,17 @@ class Model(Problem):
         return x if self._plain else self.center + x @ self.root.T
 
     def _pull_back(self, gradient: Callable[..., Array], x: Array, *more: Array) -> Array:
-        """Return the value of a gradient function in the problem's coordinates (chain rule)."""
+        """Evaluate a gradient function of unconstrained positions in the problem's coordinates.
+
+        x: coordinates, (chains, agents, dim). more: the function's further arguments.
+        """
         slope = gradient(self.position(x), *more)
         return slope if self._plain else slope @ self.root
 
-    def _check_potentials_sum(self, log_joint: Callable[[Array], Array], likely_cause: str) -> None:
+    def _check_potentials_sum(self, log_joint: Callable[[Array], Array], hint: str) -> None:
         """Raise a ConcordError if the potentials do not add up to minus the log joint density.
 
-        log_joint: of points (points, dim). likely_cause: the end of the message.
+        log_joint: the log density of points (points, dim). hint: ends the message.
         """
         rng = np.random.default_rng(0)
         x = self._start + SPREAD * rng.standard_normal((POINTS, self.dim))
@@ -206,7 +212,7 @@ class Model(Problem):
             raise ConcordError(
                 f"model: the potentials of {self.agents} agents add up to another log density than "
                 f"the model's (relative difference {off.max():.1g}, at most {TOLERANCE:g}); "
-                f"{likely_cause}"
+                f"{hint}"
             )
 
     def _read_coordinates(self, coordinates: Coordinates) -> tuple[Array, Array]:
@@ -246,7 +252,7 @@ class Model(Problem):
         return Draws(np.linalg.solve(self.root, (values - self.center).T).T)
 
     def _check_reference(self, draws: Array) -> None:
-        """Raise a ConcordError if the draws' mean score is not zero, as over the posterior."""
+        """Raise a ConcordError if the draws' mean gradient is far from zero, its posterior mean."""
         parts = (draws[k : k + SCORED, None] for k in range(0, len(draws), SCORED))
         everywhere = (np.repeat(x, self.agents, axis=1) for x in parts)
         each = [self._pull_back(self._slope, x).sum(axis=1) for x in everywhere]
@@ -261,10 +267,11 @@ class Model(Problem):
             )
 
 
-def shards_of(rows: int, labels: Array | None, sharding: Sharding) -> list[Array]:
-    """Return the row numbers of each agent, an array for each; every row belongs to one agent.
+def make_shards(rows: int, labels: Array | None, sharding: Sharding) -> list[Array]:
+    """Divide rows among agents; return the row numbers of each agent, an array for each.
 
-    rows: how many there are. labels: their classes, by which they may be split.
+    rows: the number of rows. labels: their classes, by which they may be divided, or None.
+    sharding: the caller's agents, shards, partition and seed.
     """
     agents, shards, partition, seed = sharding
     if shards is None:
@@ -288,7 +295,7 @@ def shards_of(rows: int, labels: Array | None, sharding: Sharding) -> list[Array
 
 
 def install_hint(library: str) -> str | None:
-    """Return how to install a library that is missing. None if its models can be computed."""
+    """Return a hint how to install what a library's models need; None if nothing is missing."""
     extra = library.lower()
     if find_spec(extra) is None or find_spec("jax") is None:
         return (
@@ -351,14 +358,14 @@ def from_shards(
     >>> concord.from_shards(build, [[0, 1], [2]], dim=1).agents
     2
     """
-    agent_rows = shards_of(sum(map(len, shards)), None, (None, shards, "equal", 1))
+    agent_rows = make_shards(sum(map(len, shards)), None, (None, shards, "equal", 1))
     own_densities = [build(rows) for rows in agent_rows]
     empty = build(np.zeros(0, dtype=np.intp))
     whole = build(np.sort(np.concatenate(agent_rows)))
     share = 1 - 1 / len(agent_rows)
 
     def at(x: Array, which: int) -> Array:
-        """Return the values (which = 0) or the gradients (1) of all potentials at x."""
+        """Return the agents' potentials (which = 0) or their gradients (1) at x."""
         densities = zip(own_densities, x.swapaxes(0, 1), strict=True)
         both = [share * np.asarray(empty(xi)[which]) - f(xi)[which] for f, xi in densities]
         return np.stack(both, axis=1)
@@ -372,5 +379,5 @@ def from_shards(
         lambda x: np.asarray(whole(x)[0]),
         coordinates=coordinates,
         reference=reference,
-        likely="have build([]) return the prior alone, and each row's term depend on that row only",
+        hint="have build([]) return the prior alone, and each row's term depend on that row only",
     )

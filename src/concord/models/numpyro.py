@@ -21,8 +21,8 @@ from concord.models.model import (
     Latent,
     ReferenceDraws,
     Split,
+    discrete_latent_error,
     install_hint,
-    no_gradient_of,
     require_library,
 )
 from concord.sampling.partition import PartitionLike
@@ -102,7 +102,7 @@ def from_numpyro(
 class _NumPyro(Split):
     """A NumPyro model as a ``Split``: its latents, and which of its arguments have rows."""
 
-    likely = (
+    hint = (
         "a row's term may use other rows, or a prior the data, as a mean over rows does: compute "
         "that outside of the model, and give it as an argument without rows"
     )
@@ -139,7 +139,7 @@ class _NumPyro(Split):
             if site["type"] == "sample":
                 self._add_site(name, site)
         self.start = np.zeros(sum(int(np.prod(latent.shape)) for latent in self.latents))
-        self.joint = jax.jit(lambda x: -potential_energy(model, args, kwargs, self.pieces(x)))
+        self.joint = jax.jit(lambda x: -potential_energy(model, args, kwargs, self.unpack(x)))
 
     def _plate_dimension(self, site: Site) -> int | None:
         """Return the batch dimension of a site that the plate of rows takes. None outside of it."""
@@ -158,14 +158,14 @@ class _NumPyro(Split):
             self.observe(name, np.asarray(site["value"]), owned=frame is not None)
             return
         if getattr(law.support, "is_discrete", False):
-            raise no_gradient_of(name, "MixtureSameFamily")
+            raise discrete_latent_error(name, "MixtureSameFamily")
         transform = biject_to(law.support)
         axis = None if frame is None else frame - transform.domain.event_dim
         self.latents.append(Latent(name, np.shape(transform.inv(site["value"])), axis))
 
     def terms(self, x: JaxArray, rows: JaxArray) -> tuple[JaxArray, JaxArray]:
         """Return the log density of the given rows, (rows,), and of all else, at x (dim,)."""
-        values, jacobians = self.pieces(x, rows), {}
+        values, jacobians = self.unpack(x, rows), {}
 
         def fill(site: Site) -> JaxArray | None:
             """Return a latent's value at a site, and store the Jacobian of its transform."""
@@ -196,7 +196,7 @@ class _NumPyro(Split):
 
     def constrain(self, x: JaxArray) -> dict[str, JaxArray]:
         """Return latents and deterministic sites at x (dim,), by name."""
-        arguments = self.model, self.args, self.kwargs, self.pieces(x)
+        arguments = self.model, self.args, self.kwargs, self.unpack(x)
         return constrain_fn(*arguments, return_deterministic=True)
 
     def unconstrain(self, draw: dict[str, JaxArray]) -> JaxArray:

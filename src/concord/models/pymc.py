@@ -19,8 +19,8 @@ from concord.models.model import (
     Latent,
     ReferenceDraws,
     Split,
+    discrete_latent_error,
     install_hint,
-    no_gradient_of,
     require_library,
 )
 from concord.sampling.partition import PartitionLike
@@ -105,7 +105,7 @@ def from_pymc(
 class _PyMC(Split):
     """A PyMC model as a ``Split``: functions of JAX for the terms of rows and for all others."""
 
-    likely = (
+    hint = (
         "a row's term may use other rows, as a mean over rows does: compute that outside of the "
         "model, and give it as data"
     )
@@ -124,7 +124,7 @@ class _PyMC(Split):
         self.values = [model.rvs_to_values[variable] for variable in model.free_RVs]
         for variable, value in zip(model.free_RVs, self.values, strict=True):
             if value.type.dtype.startswith(("int", "uint", "bool")):
-                raise no_gradient_of(variable.name, "pymc.Mixture")
+                raise discrete_latent_error(variable.name, "pymc.Mixture")
         point = model.initial_point()
         first = [np.asarray(point[value.name], dtype=float) for value in self.values]
         self.start = np.concatenate([value.ravel() for value in first])
@@ -140,7 +140,7 @@ class _PyMC(Split):
         return list(dims).index(self.over) if self.over in dims else None
 
     def _check_observed(self, variable: TensorVariable) -> None:
-        """Store the values of an observed variable. A ConcordError if they have no rows."""
+        """Store an observed variable's values; raise a ConcordError if they have no rows."""
         name, place = variable.name, self._row_axis(variable)
         if isinstance(variable.owner.op, MinibatchRandomVariable):
             raise ConcordError(
@@ -171,7 +171,7 @@ class _PyMC(Split):
         return axis
 
     def _check_constants(self, terms: list[TensorVariable]) -> None:
-        """Raise a ConcordError if terms of rows read an unnamed constant of as many entries.
+        """Raise a ConcordError if terms of rows read an unnamed constant with an entry per row.
 
         Nothing says which agent owns the entries of such a constant.
         """
@@ -214,20 +214,20 @@ class _PyMC(Split):
         back = [v if t is None else t.forward(v, *v.owner.inputs) for v, t in transforms]
         self.back = _jax_function(free, back)
         names, density = [v.name for v in self.values], model.compile_logp(mode="FAST_COMPILE")
-        self.joint = lambda x: density(dict(zip(names, self.pieces(x).values(), strict=True)))
+        self.joint = lambda x: density(dict(zip(names, self.unpack(x).values(), strict=True)))
 
     def terms(self, x: JaxArray, rows: JaxArray) -> tuple[JaxArray, JaxArray]:
         """Return the terms of the given rows, (rows,), and the sum of all others, at x (dim,)."""
-        rest = sum((term.sum() for term in self.of_all(*self.pieces(x).values())), jnp.zeros(()))
+        rest = sum((term.sum() for term in self.of_all(*self.unpack(x).values())), jnp.zeros(()))
         data = (jnp.asarray(values).take(rows, axis=axis) for values, axis in self.data)
-        terms = self.of_rows(*self.pieces(x, rows).values(), *data)
+        terms = self.of_rows(*self.unpack(x, rows).values(), *data)
         each = zip(terms, self.row_names, strict=True)
         row_sums = (sum_over_other_axes(name, term, axis, rows) for term, (name, axis) in each)
         return sum(row_sums, jnp.zeros(len(rows))), rest
 
     def constrain(self, x: JaxArray) -> dict[str, JaxArray]:
         """Return parameters and deterministics at x (dim,), by name."""
-        return dict(zip(self.quantities, self.forward(*self.pieces(x).values()), strict=True))
+        return dict(zip(self.quantities, self.forward(*self.unpack(x).values()), strict=True))
 
     def unconstrain(self, draw: dict[str, JaxArray]) -> JaxArray:
         """Return the unconstrained values of a draw, (dim,)."""

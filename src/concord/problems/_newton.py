@@ -49,8 +49,8 @@ class SignedFeatures(NamedTuple):
         sizes = np.linalg.norm(signed, axis=-1).sum(axis=-1)
         return cls(signed, np.ascontiguousarray(signed.swapaxes(1, 2)), products, sizes)
 
-    def part(self, index: np.ndarray | slice) -> SignedFeatures:
-        """Return the data of the agents that ``index`` selects."""
+    def select(self, index: np.ndarray | slice) -> SignedFeatures:
+        """Return the features of the agents that ``index`` selects."""
         return SignedFeatures(*(array[index] for array in self))
 
 
@@ -74,7 +74,7 @@ def minimize(
         if left.any():  # one problem each: (K, points, dim), (K,), (K, 1, dim)
             at = agent, _ = np.nonzero(left)
             start = x[at][:, None] * (len(agent) <= few)
-            parts = data.part(agent), curvature[agent], b[at][:, None], start, limit[at][:, None]
+            parts = data.select(agent), curvature[agent], b[at][:, None], start, limit[at][:, None]
             alone, more, still = _take_newton_steps(*parts, 300)
             x[at], left[at] = alone[:, 0], still[:, 0]
             spent[at] += more[:, 0]
@@ -106,7 +106,7 @@ def _take_newton_steps(
     c = curvature[:, None, None]
 
     def evaluate(at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return sigmoid(z), the gradient, and the gradient's norm at a point."""
+        """Return sigmoid(z), the gradient, and the gradient's norm at points x."""
         shares = np.exp(-(at @ data.transposed))
         shares += 1.0
         np.reciprocal(shares, out=shares)

@@ -1,4 +1,4 @@
-"""What regression problems share: the prior's share of an agent, and mini-batch gradients."""
+"""A base class of regression problems: an agent's share of the prior, and mini-batch gradients."""
 
 from collections.abc import Callable
 from typing import Annotated, Literal
@@ -17,15 +17,18 @@ PriorShare = Annotated[
 
 
 def prior_share(share: str, agents: int) -> float:
-    """Return how many log priors an agent's potential holds: 1 / N for ``split``, 0, 1 or 2."""
+    """Return the factor s of the log prior in an agent's potential.
+
+    share: ``split`` (1 / agents), ``omitted`` (0), ``whole`` (1) or ``twice`` (2).
+    """
     return {"split": 1 / agents, "omitted": 0.0, "whole": 1.0, "twice": 2.0}[share]
 
 
-class RowsOfRegression(OneDataSet):
-    """A base class of generalized linear models, whose agents have rows ``data``.
+class GeneralizedLinearProblem(OneDataSet):
+    """A base class of generalized linear models with mini-batch gradients.
 
-    A subclass has ``link``, the mean h of a target given its x^T X, ``precision``, a factor of the
-    likelihood, and ``prior_gradient``.
+    A subclass has ``data``, the agents' rows; ``link``, the mean h of a target given x^T X;
+    ``precision``, a factor of the log likelihood; and ``prior_gradient``.
     """
 
     data: AgentData

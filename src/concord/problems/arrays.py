@@ -1,4 +1,4 @@
-"""Arrays that a caller gives in Python: checked, and divided among agents."""
+"""Check a caller's arrays and divide their rows among agents."""
 
 from typing import Any
 
@@ -62,13 +62,13 @@ def divide_rows(
 
 
 def choose_partition(way: PartitionLike) -> Partition:
-    """Return the partition that a caller names, or gives as a mapping with a kind."""
+    """Return the partition of a kind's name, or of a mapping with a kind and options."""
     return Partition.parse({"kind": way} if isinstance(way, str) else way, "partition")
 
 
 def partition_arguments(partition: Partition, stream: Stream) -> dict[str, Any]:
-    """Return a run's partition as the arguments ``partition`` and ``seed`` of problems in Python.
+    """Return a run's partition as arguments ``partition`` and ``seed`` of problems in Python.
 
-    stream: the run's streams, from which the seed is drawn.
+    stream: returns the run's generator of a name; it determines the seed.
     """
     return {"partition": partition.options, "seed": int(stream("partition").integers(2**32))}

@@ -16,7 +16,7 @@ from concord.sampling.partition import PartitionLike
 
 
 class NoDataSets:
-    """In place of ``DataSets`` where a caller has none: a problem that needs one is refused."""
+    """Stands in for ``DataSets`` without registered data: any request for a table is refused."""
 
     folder = Path("resources")
 
@@ -30,7 +30,7 @@ class NoDataSets:
 
 
 def from_options(kind: ProblemKind) -> Callable[..., Problem]:
-    """Return the function that builds a problem of a kind from ``agents`` and its options.
+    """Return a function that builds problems of a kind from ``agents`` and the kind's options.
 
     kind: the kind's module.
     """

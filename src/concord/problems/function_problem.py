@@ -115,7 +115,7 @@ def _minimize(
     start: np.ndarray,
     agents: Agents = ALL,
 ) -> tuple[np.ndarray, int]:
-    """Return minimizers and cost of ``CountedProblem.minimize``, by a caller's map of all agents.
+    """Return the minimizers and cost of ``CountedProblem.minimize`` by a caller's proximal map.
 
     The x with grad f_i(x) + c_i x = b_i is the proximal map of v = b / c with step 1 / c.
     """
@@ -135,7 +135,8 @@ def _evaluate(
 ) -> np.ndarray:
     """Return the result of a caller's function of x, of the shape of the first axes of x.
 
-    name: of the function, for errors. more: its further arguments. The function gets x read-only.
+    name: the function's name, for errors. axes: how many axes of x the result has. more: further
+    arguments. The function gets x read-only.
     """
     read_only, shape = x.view(), x.shape[:axes]
     read_only.flags.writeable = False

@@ -32,17 +32,17 @@ NEWTON, SWEEPS = 200, 400
 
 
 class Fit(NamedTuple):
-    """A Gaussian that is fitted to a posterior.
+    """A Gaussian fitted to a posterior.
 
-    mean, cov: of the fit, (dim,) and (dim, dim).
+    mean, cov: the fit's mean, (dim,), and covariance, (dim, dim).
 
     hessians, shift: each agent's mean Hessian over the fit, (agents, dim, dim), and the vector,
     (agents, dim), by which its gradient is about hessian x - shift. The Hessians add up to the
     inverse of cov.
 
-    mode: of the posterior, (dim,).
+    mode: the posterior's mode, (dim,).
 
-    settled: whether the fit converged; if not, it is the Gaussian at the mode.
+    converged: whether the fit converged; if not, it is the Gaussian at the mode.
     """
 
     mean: np.ndarray
@@ -50,7 +50,7 @@ class Fit(NamedTuple):
     hessians: np.ndarray
     shift: np.ndarray
     mode: np.ndarray
-    settled: bool = True
+    converged: bool = True
 
     @property
     def law(self) -> Gaussian:
@@ -71,31 +71,31 @@ def fit(problem: Problem, start: np.ndarray | float = 0.0) -> Fit:
     if isinstance(problem, Quadratic) and problem.posterior is not None:
         law = problem.posterior
         return Fit(law.mean, law.cov, problem.gram, problem.shift, law.mean)
-    at = gradient_field(problem)
-    top, hessians = find_mode(at, problem.agents, np.full(problem.dim, start, dtype=float))
+    field = gradient_field(problem)
+    top, hessians = find_mode(field, problem.agents, np.full(problem.dim, start, dtype=float))
     cov = np.linalg.inv(hessians.sum(axis=0))
     for damping in (0.7, 0.2):
-        settled_fit = _fit(at, top, cov, problem.agents, damping)
-        if settled_fit is not None:
-            return settled_fit
-    slopes = at(np.broadcast_to(top, (1, problem.agents, problem.dim)))[0]
-    return Fit(top, cov, hessians, hessians @ top - slopes, top, settled=False)
+        converged = _fit(field, top, cov, problem.agents, damping)
+        if converged is not None:
+            return converged
+    slopes = field(np.broadcast_to(top, (1, problem.agents, problem.dim)))[0]
+    return Fit(top, cov, hessians, hessians @ top - slopes, top, converged=False)
 
 
 def gradient_field(problem: Problem) -> Field:
-    """Return the function that evaluates a problem's gradients at any number of points.
+    """Return a function that evaluates a problem's gradients at any number of points.
 
     It maps x (points, agents, dim) to the gradients of f_i at x_i, of the same shape, as doubles.
     """
     dtype = dtype_of(problem)
 
-    def at(x: np.ndarray) -> np.ndarray:
+    def field(x: np.ndarray) -> np.ndarray:
         """Return the gradients of f_i at x_i, of the shape of x, (points, agents, dim)."""
         with np.errstate(all="ignore"):
             slopes: np.ndarray = problem.gradient(np.ascontiguousarray(x, dtype=dtype))
         return slopes.astype(float, copy=False)
 
-    return at
+    return field
 
 
 @lru_cache(maxsize=16)
@@ -110,40 +110,42 @@ def normal_points(count: int, dim: int) -> np.ndarray:
 
 
 def linearize(
-    at: Field, mean: np.ndarray, cov: np.ndarray, points: int
+    field: Field, mean: np.ndarray, cov: np.ndarray, points: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the affine gradients gram_i x - shift_i that fit agents' gradients over normal laws.
+    """Fit affine gradients gram_i x - shift_i to agents' gradients over normal laws of positions.
 
-    mean, cov: (versions, agents, dim) and (versions, agents, dim, dim), positive definite. Returns
-    gram and shift, of the same shapes as cov and mean.
+    field: of ``gradient_field``. mean, cov: of each agent's law, (versions, agents, dim) and
+    (versions, agents, dim, dim), positive definite. points: the number of quadrature points.
+    Returns gram and shift, of the shapes of cov and mean.
     """
     agents, dim = mean.shape[1:]
     z = normal_points(points, dim)
     root = np.linalg.cholesky(cov)
     x = mean[:, None] + np.einsum("vade,pe->vpad", root, z)
     with np.errstate(all="ignore"):
-        g = at(x.reshape(-1, agents, dim)).reshape(x.shape)
+        g = field(x.reshape(-1, agents, dim)).reshape(x.shape)
         across = np.einsum("vpad,pe->vade", g, z) / len(z)
         gram = np.linalg.solve(root.swapaxes(-1, -2), across.swapaxes(-1, -2))
         gram = (gram + gram.swapaxes(-1, -2)) / 2
         return gram, np.matvec(gram, mean) - g.mean(axis=1)
 
 
-def find_mode(at: Field, agents: int, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the posterior's mode (dim,), and the Hessians of the f_i there, (agents, dim, dim).
+def find_mode(field: Field, agents: int, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Find the posterior's mode (dim,); return it and the Hessians of the f_i, (agents, dim, dim).
 
-    Newton's method by the moduli of the Hessian's eigenvalues, so that it leads downhill; a step is
-    halved until the potential no longer rises steeply where it ends.
+    Newton's method takes the absolute eigenvalues of the Hessian, so that it leads downhill; a step
+    is halved until the potential no longer rises steeply at its end. field: of
+    ``gradient_field``. start: the first point, (dim,).
 
     Raises
     ------
     ConcordError
-        If none is found, or the Hessian there is not positive definite.
+        If no mode is found, or the Hessian there is not positive definite.
     """
     x = start.astype(float)
     for _ in range(NEWTON):
-        slope = total_gradient(at, x[None], agents)[0]
-        hessians = _difference_hessians(at, x, agents)
+        slope = total_gradient(field, x[None], agents)[0]
+        hessians = _finite_difference_hessians(field, x, agents)
         if not (np.isfinite(slope).all() and np.isfinite(hessians).all()):
             break
         values, vectors = np.linalg.eigh(hessians.sum(axis=0))
@@ -163,7 +165,7 @@ def find_mode(at: Field, agents: int, start: np.ndarray) -> tuple[np.ndarray, np
             return x, hessians
         length = 1.0
         for _ in range(60):
-            ahead = float(total_gradient(at, (x + length * move)[None], agents)[0] @ move)
+            ahead = float(total_gradient(field, (x + length * move)[None], agents)[0] @ move)
             if ahead <= 0.5 * descent:  # no number is not
                 break
             length /= 2
@@ -178,19 +180,19 @@ def find_mode(at: Field, agents: int, start: np.ndarray) -> tuple[np.ndarray, np
 def weigh(
     problem: Problem, law: Gaussian, count: int, wider: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return points around a Gaussian's mean, and weights by which they stand for the posterior.
+    """Draw quasi-random points from a Gaussian and weigh them by importance for the posterior.
 
-    The points, as differences x - mean (points, dim), are Sobol points of the Gaussian ``law`` with
-    ``wider`` times its standard deviations; weights (points,) are posterior over that density and
-    add up to 1. Log densities are integrals of gradients along rays from the mean, by
-    Gauss-Legendre quadrature. count: how many points, at least.
+    Returns the points as differences x - mean, (points, dim), and weights (points,), posterior over
+    proposal density, which add up to 1. Log densities are integrals of gradients along rays from
+    the mean, by Gauss-Legendre quadrature. wider: the factor by which the proposal's standard
+    deviations exceed those of ``law``. count: the least number of points.
     """
-    at, z = gradient_field(problem), normal_points(count, problem.dim)
+    field, z = gradient_field(problem), normal_points(count, problem.dim)
     rays = wider * z @ np.linalg.cholesky(law.cov).T
     rise = np.zeros(len(z))
     for node, weight in zip(*np.polynomial.legendre.leggauss(8), strict=True):
         x = law.mean + (1 + node) / 2 * rays
-        rise += weight / 2 * np.einsum("pd,pd->p", total_gradient(at, x, problem.agents), rays)
+        rise += weight / 2 * np.einsum("pd,pd->p", total_gradient(field, x, problem.agents), rays)
     logs = 0.5 * (z**2).sum(axis=1) - rise
     logs = np.where(np.isfinite(logs), logs, -np.inf)
     weights = np.exp(logs - logs.max())
@@ -229,9 +231,9 @@ def estimate_posterior(problem: Problem) -> Draws:
             f"posterior: it has a second mode, at {format_point(second)}, and one Gaussian does "
             f"not fit both; {remedy}"
         )
-    at, root = gradient_field(problem), np.linalg.cholesky(normal_fit.cov).T
+    field, root = gradient_field(problem), np.linalg.cholesky(normal_fit.cov).T
     inner, outer = (
-        np.einsum("pd,pd->p", x, total_gradient(at, normal_fit.mean + x, problem.agents))
+        np.einsum("pd,pd->p", x, total_gradient(field, normal_fit.mean + x, problem.agents))
         for x in (10 * np.concatenate([root, -root]), 30 * np.concatenate([root, -root]))
     )
     if ((outer < 1.5 * inner) & (outer < problem.dim + 6)).any():
@@ -250,19 +252,19 @@ def estimate_posterior(problem: Problem) -> Draws:
 
 
 def find_second_mode(
-    problem: Problem, normal_fit: Fit, far: tuple[float, ...] = (3.0,)
+    problem: Problem, normal_fit: Fit, distances: tuple[float, ...] = (3.0,)
 ) -> np.ndarray | None:
-    """Return a mode (dim,) to which Newton's method leads from elsewhere, or None.
+    """Search for another mode (dim,) of the posterior than the fit's; None if none is found.
 
-    It starts in eight directions, at the distances ``far`` from the mean, in standard deviations of
-    the fit.
+    Newton's method starts in eight directions from the mean, at each of ``distances`` in standard
+    deviations of the fit.
     """
-    at, root = gradient_field(problem), np.linalg.cholesky(normal_fit.cov)
+    field, root = gradient_field(problem), np.linalg.cholesky(normal_fit.cov)
     directions = normal_points(16, problem.dim)[:8]
     directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
-    for z in (length * z for length in far for z in directions):
+    for z in (length * z for length in distances for z in directions):
         try:
-            other = find_mode(at, problem.agents, normal_fit.mean + root @ z)[0]
+            other = find_mode(field, problem.agents, normal_fit.mean + root @ z)[0]
         except ConcordError:
             continue
         if np.linalg.norm(np.linalg.solve(root, other - normal_fit.mode)) > 1:
@@ -270,10 +272,11 @@ def find_second_mode(
     return None
 
 
-def _fit(at: Field, mean: np.ndarray, cov: np.ndarray, agents: int, damping: float) -> Fit | None:
-    """Return the fit by damped sweeps from the mode. None if they do not converge.
+def _fit(field: Field, mean: np.ndarray, cov: np.ndarray, agents: int, share: float) -> Fit | None:
+    """Fit a Gaussian by damped sweeps from the one at the mode; None if they do not converge.
 
-    mean, cov: the Gaussian at the mode. damping: the share of a full step that a sweep takes.
+    field: of ``gradient_field``. mean, cov: the Gaussian at the mode. share: of a full
+    step that a sweep takes.
     """
     top, precision = mean, np.linalg.inv(cov)
     for _ in range(SWEEPS):
@@ -282,31 +285,34 @@ def _fit(at: Field, mean: np.ndarray, cov: np.ndarray, agents: int, damping: flo
         if not (np.isfinite(values).all() and values[0] > 0):
             return None
         means, covs = (np.broadcast_to(part, (1, agents, *part.shape)) for part in (mean, cov))
-        (gram,), (shift,) = linearize(at, means, covs, POINTS)
+        (gram,), (shift,) = linearize(field, means, covs, POINTS)
         whole, slope = gram.sum(axis=0), gram.sum(axis=0) @ mean - shift.sum(axis=0)
         if not np.isfinite(whole).all() or np.linalg.eigvalsh(whole)[0] <= 0:
             return None
-        move = -damping * np.linalg.solve(whole, slope)
+        move = -share * np.linalg.solve(whole, slope)
         length = float(np.sqrt(move @ precision @ move))
         change = np.abs(whole - precision).max() / np.abs(precision).max()
         mean = mean + move / max(length, 1.0)
-        precision = precision + damping * (whole - precision)
+        precision = precision + share * (whole - precision)
         if length < 1e-9 and change < 1e-9:
             return Fit(mean, np.linalg.inv(whole), gram, shift, top)
     return None
 
 
-def total_gradient(at: Field, x: np.ndarray, agents: int) -> np.ndarray:
-    """Return the gradients of sum_i f_i at points x, both (points, dim)."""
-    return at(np.repeat(x[:, None], agents, axis=1)).sum(axis=1)
+def total_gradient(field: Field, x: np.ndarray, agents: int) -> np.ndarray:
+    """Return the gradients of sum_i f_i at points x, both (points, dim).
+
+    field: of ``gradient_field``.
+    """
+    return field(np.repeat(x[:, None], agents, axis=1)).sum(axis=1)
 
 
-def _difference_hessians(at: Field, x: np.ndarray, agents: int) -> np.ndarray:
-    """Return the Hessians of the f_i at x, (agents, dim, dim), by differences of gradients."""
+def _finite_difference_hessians(field: Field, x: np.ndarray, agents: int) -> np.ndarray:
+    """Return the Hessians of the f_i at x (dim,), (agents, dim, dim), by finite differences."""
     size = 1e-5 * np.maximum(np.abs(x), 1.0)
     steps = np.diag(size)
     points = np.repeat((x + np.concatenate([steps, -steps]))[:, None], agents, axis=1)
-    up, down = np.split(at(points), 2)
+    up, down = np.split(field(points), 2)
     with np.errstate(all="ignore"):
         hessians = ((up - down) / (2 * size[:, None, None])).transpose(1, 0, 2)
     return (hessians + hessians.swapaxes(1, 2)) / 2

@@ -1,4 +1,4 @@
-"""Points of problems: their options, registered tables, test rows, and an author's draws."""
+"""Options of points that problems share, points of registered tables, test rows, legacy draws."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -27,7 +27,7 @@ Table = Annotated[
 
 
 def required_tables(params: Any) -> tuple[str, ...]:
-    """Return the name of the registered table of the options, as a tuple. Empty without one."""
+    """Return the name of the options' registered table, in a tuple that is empty without one."""
     return () if params.table is None else (params.table,)
 
 
@@ -74,7 +74,7 @@ def split_test_rows(rows: int, testing: int, stream: Stream) -> tuple[np.ndarray
     return np.sort(order[testing:]), np.sort(order[:testing])
 
 
-def legacy_data(
+def draw_legacy_data(
     seed: int, points: int, agents: int, variances: tuple[float, float], dim: int, draw: Draw
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Draw a parameter and the agents' points in the order of the code released for tzikas2024.

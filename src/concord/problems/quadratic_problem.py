@@ -48,7 +48,7 @@ class QuadraticProblem(OneDataSet):
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return gram_i x_i - shift_i, (chains, agents, dim)."""
-        return multiply(x, self._transposed) - self.shift
+        return multiply(x, self._transposed_gram) - self.shift
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Return the gradients of chosen agents, (chains, few, dim)."""
@@ -56,13 +56,13 @@ class QuadraticProblem(OneDataSet):
         return slopes[..., 0] - self.shift.take(agents, axis=0)
 
     @cached_property
-    def _transposed(self) -> np.ndarray:
+    def _transposed_gram(self) -> np.ndarray:
         """Return the transposed Hessians, (agents, dim, dim), for products from the left."""
         return np.ascontiguousarray(self.gram.swapaxes(1, 2))
 
     def hessian_product(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return gram_i v_i, (chains, agents, dim), which does not depend on x."""
-        return multiply(v, self._transposed)
+        return multiply(v, self._transposed_gram)
 
     def minimize(
         self, linear: np.ndarray, curvature: np.ndarray, start: np.ndarray, agents: Agents = ALL
@@ -81,7 +81,7 @@ class QuadraticProblem(OneDataSet):
 
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i), shape (chains, agents)."""
-        return (x * (0.5 * multiply(x, self._transposed) - self.shift)).sum(axis=-1)
+        return (x * (0.5 * multiply(x, self._transposed_gram) - self.shift)).sum(axis=-1)
 
 
 def quadratic(H: ArrayLike, b: ArrayLike) -> QuadraticProblem:

@@ -26,8 +26,8 @@ some bias is left, but not in the network average, since the c_i less the gradie
 
 Source: Deng, Zhang, Ma, Song, Lin, "On Convergence of Federated Averaging Langevin Dynamics", 2021,
 arXiv 2112.05120 (abstract read); Plassier, Durmus, Moulines, "Federated Averaging Langevin
-Dynamics: Toward a unified theory and new algorithms", AISTATS 2023 (the authors' code read, not the
-print: its period is 1, and a renewed reference is used from the next step on).
+Dynamics: Toward a unified theory and new algorithms", AISTATS 2023 (equations (2), (5), (8) to (10)
+and (18): its period is 1, and a renewed reference is used from the next step on).
 Price: a vector to every neighbor, and T gradients (or mini-batches) of every agent per iteration;
 for a renewal two vectors more and a full gradient, and then two mini-batches for each step.
 Needs: a connected network, or no edges; a lossless one to renew or communicate at random.

@@ -59,11 +59,11 @@ class Partition:
         return cls(build(PartitionChoice, value, where), where)
 
     def split(self, rows: int | np.ndarray, agents: int, rng: np.random.Generator) -> Parts:
-        """Return one array of row numbers for each of the agents among which rows are divided.
+        """Divide rows among agents; return each agent's row numbers, an array for each.
 
         rows: number of rows, or the class of each row, shape (rows,); dirichlet needs the classes.
         agents: number of agents.
-        rng: the stream of the partition, which samplers share.
+        rng: the generator of the partition, the same for all samplers.
         A ConcordError if the rows cannot be divided as asked.
         """
         labels = None if np.ndim(rows) == 0 else np.asarray(rows)
@@ -107,19 +107,19 @@ class AgentData:
     def points_at(self, rows: np.ndarray, agents: Agents = ALL) -> tuple[np.ndarray, np.ndarray]:
         """Return features (..., agents, batch, d) and targets of rows (..., agents, batch).
 
-        Rows are numbers of an agent's own. agents: whose they are, (chains, few); by default all.
+        rows: numbers among an agent's own rows. agents: chosen agents, (chains, few); default: all.
         """
-        places = rows + self._first[agents]
-        return self._table.take(places, axis=0), self.targets.reshape(-1).take(places)
+        places = rows + self._first_rows[agents]
+        return self._all_rows.take(places, axis=0), self.targets.reshape(-1).take(places)
 
     @cached_property
-    def _first(self) -> np.ndarray:
+    def _first_rows(self) -> np.ndarray:
         """Return the index of each agent's first row in tables of all rows, (agents, 1)."""
         agents, most = self.targets.shape
         return (np.arange(agents) * most)[:, None]
 
     @cached_property
-    def _table(self) -> np.ndarray:
+    def _all_rows(self) -> np.ndarray:
         """Return all agents' rows in one array, (agents * n_max, ...), padding included."""
         return self.features.reshape(self.targets.size, *self.features.shape[2:])
 

@@ -53,7 +53,7 @@ class Trace(Summarized):
     named: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
 
     def summary(self) -> dict[str, object]:
-        """Return sampler, network and sizes, and the chains that diverged."""
+        """Return the sampler, the network, the sizes and the number of diverged chains, by name."""
         attributes = self.attributes
         at = self.variables.get("diverged_at", ((), np.zeros(0)))[1]
         axes = self.variables["x"][1].shape[3:] if "x" in self else ()
@@ -213,16 +213,16 @@ class Trace(Summarized):
         write_traces({"": self}, path)
 
     def contiguous(self) -> Trace:
-        """Return the trace with every array contiguous in memory, as when read from a file."""
+        """Return a copy whose arrays are contiguous in memory, as those read from a file."""
         arrays = {name: (of, np.ascontiguousarray(x)) for name, (of, x) in self.variables.items()}
         return replace(self, variables=arrays)
 
     def mask_diverged(self) -> Trace:
         """Return the trace with the values of diverged chains replaced by nan.
 
-        A chain is lost from the iteration at which it diverged: its errors are infinite from there
-        on, its positions and other probes not a number; averages over iterations are lost with
-        it. Counts of messages, activations and gradients stay, and what clocks show.
+        From the iteration at which a chain diverged its errors are infinite, its positions and
+        other probes nan; its averages over iterations are nan, too. Counts of messages, activations
+        and gradients, and clocks, stay.
         """
         at = self["diverged_at"]
         if (at < 0).all():
@@ -241,7 +241,7 @@ class Trace(Summarized):
 
 
 def join_traces(traces: Sequence[Trace]) -> Trace:
-    """Return one trace of the chains of several, which differ only in their chains.
+    """Join traces of the same run that hold different chains.
 
     Variables without chains are what the chains have in common, such as messages per agent.
     """

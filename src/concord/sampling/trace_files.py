@@ -11,7 +11,7 @@ from concord.sampling.trace import COORDINATES, GROUPS, Trace
 
 
 def read_traces(path: Path) -> dict[str, Trace]:
-    """Return all traces of a netCDF file by run; that of one trace alone is called "run".
+    """Read all traces of a netCDF file, by the run's name ("run" for a file of one trace).
 
     A ConcordError if the file is not what ``write_traces`` wrote, or differs from its digest.
     """
@@ -29,7 +29,7 @@ def read_traces(path: Path) -> dict[str, Trace]:
 
 
 def _read_trace(place: Any) -> Trace:
-    """Return the trace in a group of a netCDF file that is open. A KeyError if it has none."""
+    """Read the trace in a group of an open netCDF file. A KeyError if the group has none."""
     groups = [place.groups[name] for name in GROUPS if name in place.groups]
     arrays = {n: (of.dimensions, of[...]) for each in groups for n, of in each.variables.items()}
     draw, agent = (place.groups[GROUPS[-1]].variables[name][...] for name in COORDINATES[1:])

@@ -65,7 +65,7 @@ def options_are_typed_and_described(module: Any) -> None:
         expect(described, f"option {field.name} is not described: Annotated[type, 'text']")
 
 
-def methods(protocol: Any) -> dict[str, list[str]]:
+def list_methods(protocol: Any) -> dict[str, list[str]]:
     """Return the parameter names of a protocol's public methods, by method, without ``self``."""
     return {
         name: list(inspect.signature(member).parameters)[1:]
@@ -76,10 +76,10 @@ def methods(protocol: Any) -> dict[str, list[str]]:
 
 
 def _signature_check(protocol: Any) -> Callable[[Any], None]:
-    """Return the check that kinds have the functions of their protocol."""
+    """Return a check that a kind has the functions of a protocol, with the same parameters."""
 
     def takes_what_the_contract_says(module: Any) -> None:
-        for name, expected in methods(protocol).items():
+        for name, expected in list_methods(protocol).items():
             expect(name in dir(module), f"it has no {name}")
             parameters = list(inspect.signature(getattr(module, name)).parameters)
             parameters = parameters[isinstance(module, type) :]  # without self
@@ -98,7 +98,7 @@ CHECKS: dict[str, tuple[Callable[[Any], None], ...]] = {
 
 
 class Outcome(NamedTuple):
-    """The outcome of a check: its name; ok, failed or not applicable; the reason."""
+    """The outcome of a check: its name; how it ended (ok, failed, not applicable); the reason."""
 
     check: str
     ended: str
@@ -124,12 +124,12 @@ def run(package: str, kind: str, seed: int = 1) -> Iterator[Outcome]:
         except (Broken, ConcordError) as error:
             yield Outcome(name, "failed", str(error))
         except (Exception, SystemExit) as error:
-            yield Outcome(name, "failed", f"{_place(error)}{type(error).__name__}: {error}")
+            yield Outcome(name, "failed", f"{_locate(error)}{type(error).__name__}: {error}")
         else:
             yield Outcome(name, "ok")
 
 
-def _place(error: BaseException) -> str:
-    """Return file and line of the innermost frame of an error as text."""
+def _locate(error: BaseException) -> str:
+    """Return the file and line where an error was raised, as text."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{frame.filename}, line {frame.lineno}: "

@@ -20,7 +20,7 @@ from concord.problem import WithMiniBatches, WithPotential
 from concord.problems.from_options import NoDataSets
 from concord.sampling import initial, partition
 from concord_arena.testing.runs import sample_run
-from concord_arena.testing.variants import Bare, Inapplicable, expect, regression, variants
+from concord_arena.testing.variants import GradientOnly, Inapplicable, expect, regression, variants
 from concord_studies.metrics import Row, check_network, find_family
 
 AGENTS, CHAINS = 3, 2
@@ -29,14 +29,15 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 
-def _kind(module: Any) -> str:
+def _kind_name(module: Any) -> str:
+    """Return the name of a kind, that of its module's file."""
     return Path(module.__file__).stem
 
 
 def _try(make: Callable[[T], U], options: Iterable[T]) -> Iterator[tuple[T, U]]:
-    """Yield options with the object ``make(options)``; skip options that it refuses.
+    """Yield options with the object ``make(options)``; skip options that ``make`` refuses.
 
-    ``Inapplicable`` if it refuses all of them.
+    Raises ``Inapplicable`` if it refuses all of them.
     """
     accepted, refused = False, ""
     for each in options:
@@ -56,7 +57,7 @@ def graphs_are_the_same_again(module: Any) -> None:
 
     def twice(case: tuple[Any, int]) -> list[Any]:
         try:
-            kind = ChosenTopology(_kind(module), **plain(case[0]))
+            kind = ChosenTopology(_kind_name(module), **plain(case[0]))
             return [kind.graph(case[1]).edges.tolist() for _ in range(2)]
         except ConcordError as error:
             expect(
@@ -73,7 +74,7 @@ def every_row_has_one_agent(module: Any) -> None:
     """Check that each row goes to one agent, none is left empty, and the generator decides."""
 
     def twice(case: tuple[Any, Any]) -> list[list[np.ndarray]]:
-        way = partition.Partition(partition.PartitionChoice(_kind(module), **plain(case[0])))
+        way = partition.Partition(partition.PartitionChoice(_kind_name(module), **plain(case[0])))
         return [way.split(case[1], 5, streams.generator(1, "p")) for _ in range(2)]
 
     for _, (parts, again) in _try(twice, product(variants(module), (40, np.arange(40) % 3))):
@@ -84,7 +85,7 @@ def every_row_has_one_agent(module: Any) -> None:
 
 
 def values_are_positive_numbers(module: Any) -> None:
-    """Check that the values of steps 0 to 1000 are positive."""
+    """Check that a schedule's values at iterations 0 to 1000 are positive."""
     for params in variants(module):
         schedule = module.schedule(params)
         values = np.array([schedule(k) for k in range(1001)])
@@ -92,11 +93,11 @@ def values_are_positive_numbers(module: Any) -> None:
 
 
 def draws_have_the_stated_moments(module: Any) -> None:
-    """Check that mean and covariance of 10^5 draws are within five standard errors."""
+    """Check mean and covariance of 10^5 draws of a law, up to five standard errors."""
 
     def draw(params: Any) -> tuple[np.ndarray, Any]:
-        law = initial.Law(_kind(module), **plain(params))
-        x = initial.positions(law, Bare(200), (500, 200, 2), streams.generator(1, "x0"))
+        law = initial.Law(_kind_name(module), **plain(params))
+        x = initial.positions(law, GradientOnly(200), (500, 200, 2), streams.generator(1, "x0"))
         return x.reshape(-1, 2), law.moments(2)
 
     for _, (x, moments) in _try(draw, variants(module)):
@@ -113,11 +114,11 @@ def draws_have_the_stated_moments(module: Any) -> None:
 
 def a_run_is_measured_or_refused(module: Any) -> None:
     """Check that a short run of DE-SGLD gives rows of the family's metrics, or a ConcordError."""
-    family = find_family(_kind(module))
-    for problem in (regression(5, 2), Bare(5)):
+    family = find_family(_kind_name(module))
+    for problem in (regression(5, 2), GradientOnly(5)):
         run = sample_run(problem)
         try:
-            check_network(_kind(module), None)
+            check_network(_kind_name(module), None)
             rows = list(family.rows(run))
         except ConcordError as error:
             expect(
@@ -139,12 +140,12 @@ def no_number_of_diverged_chains_is_finite(module: Any) -> None:
     """
 
     def sample_twice(problem: Any) -> list[Any]:
-        check_network(_kind(module), None)
+        check_network(_kind_name(module), None)
         run, other = sample_run(problem), sample_run(problem, seed=2)
         return [run, *({row[:3]: row for row in family.rows(m)} for m in (run, other))]
 
-    family = find_family(_kind(module))
-    for _, (run, sound, other) in _try(sample_twice, (regression(5, 2), Bare(5))):
+    family = find_family(_kind_name(module))
+    for _, (run, sound, other) in _try(sample_twice, (regression(5, 2), GradientOnly(5))):
         dimensions, at = run.trace.variables["diverged_at"]
         variables = {**run.trace.variables, "diverged_at": (dimensions, np.full_like(at, 3))}
         lost = replace(run.trace, variables=variables).mask_diverged()
@@ -164,7 +165,7 @@ def problems_of(module: Any) -> list[tuple[Any, Any]]:
     split = partition.Partition.parse({"kind": "equal"}, "test")
 
     def build(params: Any) -> Any:
-        """Build the problem of options. A ConcordError if it reads downloaded data."""
+        """Build the problem with some options. A ConcordError if it reads downloaded data."""
         if declaration_of_problem(module).needs(params):
             raise ConcordError("it reads downloaded data")
         module.check(params, AGENTS)
@@ -175,10 +176,10 @@ def problems_of(module: Any) -> list[tuple[Any, Any]]:
 
 
 def _variants_of(module: Any, protocol: Any, what: str) -> Iterator[tuple[Any, Any, np.ndarray]]:
-    """Yield options, problem and positions of all variants that implement a protocol.
+    """Yield options, problem and positions of all variants of a kind that implement a protocol.
 
-    what: what the protocol offers, for the reason why the check does not apply. Left out are
-    variants of released code that take the prior's gradient elsewhere than at x.
+    what: what the protocol offers, for the sentence of ``Inapplicable``. Variants of released code
+    that take the prior's gradient elsewhere than at x are left out.
     """
     pairs = [pair for pair in problems_of(module) if isinstance(pair[1], protocol)]
     if not pairs:
@@ -197,9 +198,10 @@ def draw_positions(problem: Any, seed: int = 0) -> np.ndarray:
 
 
 def _is_close(one: np.ndarray, other: np.ndarray, double: float, single: float = 1e-4) -> bool:
-    """Return whether arrays agree up to rounding, relative to the largest entry of the second.
+    """Return whether arrays agree up to rounding.
 
-    double, single: the tolerance for arrays of doubles, and of single floats.
+    double, single: the tolerance for double and single precision, relative to the largest entry of
+    ``other``.
     """
     rounding = double if other.dtype == float else single
     return bool(np.abs(one - other).max() <= rounding * np.abs(other).max())
@@ -250,9 +252,9 @@ def gradient_is_the_slope_of_the_potential(module: Any) -> None:
 
 
 def mini_batches_average_to_the_gradient(module: Any) -> None:
-    """Check that a mini-batch is the mean of its points, and all points' mean the gradient.
+    """Check that a mini-batch gradient averages those of its points, and all points' the gradient.
 
-    So it has the same expectation, and the prior's gradient counts once.
+    Then its expectation is the gradient, and the prior's gradient counts once.
     """
     for params, problem, x in _variants_of(module, WithMiniBatches, "mini-batches"):
         total, counts = np.zeros_like(x), problem.counts[:, None]

@@ -24,7 +24,7 @@ from concord.sampler import check_state
 from concord.sampling.schedules import Schedule
 from concord_arena.testing.variants import (
     GRAPHS,
-    Bare,
+    GradientOnly,
     Inapplicable,
     expect,
     regression,
@@ -53,7 +53,7 @@ class Trial(NamedTuple):
     problem: Any
 
     def __str__(self) -> str:
-        """Return the trial as text for errors."""
+        """Return sampler, network and size of the problem, as text for errors."""
         size = f"{self.problem.agents} agents in {self.problem.dim} dimensions"
         return f"on {self.network.name} of {size}, with {self.sampler}"
 
@@ -71,9 +71,9 @@ class Trial(NamedTuple):
         return stream("start").standard_normal((chains, self.problem.agents, self.problem.dim))
 
     def begin(self, x0: np.ndarray, rng: Any) -> tuple[Any, Step]:
-        """Return the state at x0, and the function of state, iterations and generator that steps.
+        """Return the state at x0, and a function that steps from a state.
 
-        It returns the state after these iterations.
+        The function takes a state, iterations and a generator, and returns the state after them.
         """
         network = self.network.start(x0, stream("network"))
         problem = CountedProblem(self.problem, len(x0))
@@ -105,7 +105,7 @@ class Trial(NamedTuple):
 
 
 def trials(sampler: Any, dim: int = 2) -> list[Trial]:
-    """Return a trial of each variant of a sampler; the first has all networks that it accepts.
+    """Return a trial of each variant of a sampler, and of the first on all networks it accepts.
 
     dim: the dimension of the problems.
     """
@@ -122,7 +122,7 @@ def trials(sampler: Any, dim: int = 2) -> list[Trial]:
 
 
 def a_step_is_local(sampler: Any) -> None:
-    """Check that agents learn of each other by what arrives alone.
+    """Check that agents learn of each other only by vectors that arrive.
 
     Agent 0 is moved. Where nothing arrives no other agent notices; where the sampler needs that
     everything arrives, the far end of a path does not.
@@ -245,7 +245,7 @@ def takes_any_number_of_chains_and_dimensions(sampler: Any) -> None:
 
 
 def chains_have_their_law(sampler: Any) -> None:
-    """Check mean and covariance of many chains against the law that is read off the step."""
+    """Check mean and covariance of many chains against the law computed from the step."""
     why, steps = "", False
     for trial in trials(sampler):
         agents, dim = trial.problem.agents, trial.problem.dim
@@ -274,9 +274,9 @@ def chains_have_their_law(sampler: Any) -> None:
 def tends_to_the_posterior(sampler: Any) -> None:
     """Check that agents and their average approach the posterior as the step size falls.
 
-    With one of the options at least, and by the law where there is one; otherwise by chains that
-    start from the posterior and stay close to it. A sampler that samples something else by design
-    says what in ``biased``.
+    At least one variant must, by its law, or where there is none by chains that start from the
+    posterior and stay close to it. A sampler that samples another law by design names it in
+    ``biased``.
     """
     if sampler.biased:
         raise Inapplicable(f"it says that it samples another law: {sampler.biased}")
@@ -312,7 +312,7 @@ def with_step(sampler: Any, step: float) -> Any:
 
 
 def _find_miss(trial: Trial) -> str:
-    """Return how far a sampler misses the posterior at small steps, as text. "" if it does not."""
+    """Return a text on how far a sampler misses the posterior at small steps, "" if it does not."""
     problem, missed = trial.problem, []
     try:
         for step in (4.0**-8, 4.0**-9):
@@ -335,7 +335,7 @@ def _find_miss(trial: Trial) -> str:
 
 
 def _miss_by_chains(trial: Trial) -> str:
-    """Return how far chains started in the posterior leave it, as text. "" if they do not."""
+    """Return a text on how far chains started in the posterior leave it, "" if they stay."""
     posterior, agents = trial.problem.posterior, trial.problem.agents
     chains, step, rng = 2400 // agents, 0.02 / agents, stream("posterior")
     theta = np.repeat(posterior.sample(chains, rng)[:, None], agents, axis=1)
@@ -354,7 +354,7 @@ def refuses_in_one_sentence_what_it_cannot_sample(sampler: Any) -> None:
     for variant, graph in product(
         variants(sampler), [*GRAPHS, build_graph("directed_ring", 5), apart]
     ):
-        trial = Trial(variant, Network(graph), Bare(graph.agents))
+        trial = Trial(variant, Network(graph), GradientOnly(graph.agents))
         try:
             variant.check(None, trial.network)
             variant.check(trial.problem, trial.network)

@@ -1,6 +1,6 @@
-"""Options, networks and problems on which contract tests try any kind, and how a test ends.
+"""Options, networks and problems on which contract tests try any kind, and their exceptions.
 
-Nothing here names a plug-in: what an option may be follows from its declaration.
+Nothing here names a plug-in: the values of an option follow from its declaration.
 """
 
 import itertools
@@ -39,29 +39,29 @@ SEED = ContextVar("SEED", default=1)
 
 
 class Broken(AssertionError):
-    """The check fails: a kind breaks its contract, as one sentence says."""
+    """Raised by a check that fails: a sentence on how the kind breaks its contract."""
 
 
 class Inapplicable(Exception):
-    """The check has nothing to test, for a reason that is given."""
+    """Raised by a check that has nothing to test: the reason."""
 
 
 def expect(holds: Any, otherwise: str, case: object = "") -> None:
-    """Raise ``Broken`` with a sentence unless a condition holds.
+    """Raise ``Broken`` unless a condition holds.
 
-    case: the options or the network tried, which end the sentence, or "".
+    otherwise: the sentence of the error. case: the options or network tried, to end it with, or "".
     """
     if not holds:
         raise Broken(f"{otherwise}, {case}" if case else otherwise)
 
 
 def stream(*labels: str | int) -> np.random.Generator:
-    """Return the generator of a check's random numbers, which labels and ``SEED`` determine."""
+    """Return the random generator that some labels and ``SEED`` determine."""
     return streams.generator(SEED.get(), "test", *labels)
 
 
 def regression(agents: int, dim: int) -> Any:
-    """Return a linear regression on 24 points an agent and one more, the same for all seeds.
+    """Return a linear regression with 24 points an agent and one more, the same for all seeds.
 
     Agents have different modes, and curvatures near one.
     """
@@ -71,8 +71,8 @@ def regression(agents: int, dim: int) -> Any:
     return linear_regression.from_arrays(features, targets, agents, noise_sd=24**0.5)
 
 
-class Bare:
-    """A problem with gradients alone, of potentials f_i(x) = |x|^2 / 2."""
+class GradientOnly:
+    """A problem that offers gradients alone, those of potentials f_i(x) = |x|^2 / 2."""
 
     posterior = None
 
@@ -80,7 +80,7 @@ class Bare:
         """Set the numbers of agents and coordinates."""
         self.agents, self.dim = agents, dim
 
-    def from_chain(self, first: int) -> "Bare":
+    def from_chain(self, first: int) -> "GradientOnly":
         """Return the problem itself."""
         return self
 
@@ -101,7 +101,7 @@ def _values(field: Any) -> list[Any]:
     if field.name in NUMBERS:
         return [NUMBERS[field.name]]
     if tagged := tagged_kinds(field.type):
-        return [_last(kind) for kind in tagged.values()]
+        return [_build_last(kind) for kind in tagged.values()]
     default = [] if field.required else [field.default]
     if float in types:
         least = types[float].get("gt", types[float].get("ge", 0.0))
@@ -112,14 +112,15 @@ def _values(field: Any) -> list[Any]:
     return [max(1, types[int].get("ge", 1))] if int in types else [()]
 
 
-def _last(kind: Any) -> Any:
+def _build_last(kind: Any) -> Any:
+    """Build options of a kind, each the last of its ``_values``."""
     return kind(**{field.name: _values(field)[-1] for field in msgspec.structs.fields(kind)})
 
 
 def variants(module: Any) -> Iterator[Any]:
-    """Yield options of a kind: every combination of choices, each with all values of the others.
+    """Yield variants of a kind's options: every combination of choices, each with all other values.
 
-    There are none where options name files, which only a study has.
+    module: a sampler's class, or another kind's module. There are none where options name files.
     """
     if not isinstance(module, type) and declaration_of_problem(module).files:
         return

@@ -1,9 +1,9 @@
-"""What a layer of a panel of curves is: one object, and one file of the room ``layers``.
+"""Layers of a panel of curves: things shown beside its lines, such as floors, one file each.
 
-A panel has lines first, each the estimate of a metric. Then the layers that a figure names work in
-the order in which it names them: ``show`` changes the lines or adds to them, limits are set that
-hold what the lines have then, ``draw`` draws, and ``legend`` says what that means. A file defines
-``Params``, a ``Layer`` whose fields are the options; a study's is in its ``plugins/layers``.
+A panel begins with lines, each the estimate of a metric. The layers that a figure names then act in
+their order: ``show`` changes or adds lines, limits are set that hold them, ``draw`` draws the rest,
+and ``legend`` explains it. A file of the room ``layers`` defines ``Params``, a ``Layer`` whose
+fields are the options; a study's is in its ``plugins/layers``.
 """
 
 from __future__ import annotations
@@ -26,38 +26,38 @@ if TYPE_CHECKING:
 
 
 class Layer(Options):
-    """What a panel of curves shows beside its lines, or in their place.
+    """A layer of a panel of curves, shown beside its lines or in their place.
 
-    companion: a layer of a metric ``m`` shows ``m_<companion>`` of the runs that have it.
+    companion: the ending of the metric it shows, ``m_<companion>`` for a panel of the metric ``m``.
     """
 
     companion: ClassVar[str] = ""
 
     def reads(self, select: Mapping[str, Any], agents: Sequence[Any]) -> Sequence[Read | str]:
-        """Return the metrics that the runs must have, beside the panel's own.
+        """Return the metrics that the runs must have, besides the panel's own.
 
-        select, agents: which runs the panel shows, and which agents of them.
+        select, agents: the runs, by label or parameter, and the agents that the panel shows.
         """
         return ()
 
     def show(self, panel: LinePanel) -> LinePanel:
-        """Return a panel with what the layer shows in it; its limits hold all that the panel has.
+        """Return a panel with the layer's lines and levels added, which its limits have to hold.
 
         A ConcordError if a run lacks a metric that the layer needs.
         """
         return replace(panel, lines=[self.show_line(line) for line in panel.lines])
 
     def show_line(self, line: Line) -> Line:
-        """Return a line with what the layer shows of its run."""
+        """Return a line with the layer's changes, such as a further series of its run."""
         return line
 
     def draw(self, panel: LinePanel, axes: Axes) -> None:
-        """Draw what the lines and levels of the panel, which are drawn in any case, do not show."""
+        """Draw the layer's marks, besides the panel's lines and levels, which are drawn anyway."""
 
     def legend(self, panels: Sequence[LinePanel], labels: Collection[Any]) -> Iterator[Artist]:
         """Yield the legend's entries of the layer, for all panels that have it.
 
-        labels: matplotlib's of the lines that are drawn, such as "_floor".
+        labels: matplotlib's labels of the lines that are drawn, such as "_floor".
         """
         yield from ()
 
@@ -72,7 +72,7 @@ class ChosenLayer(Chosen):
 
     @classmethod
     def parse(cls, value: Any, where: str) -> Self:
-        """Return the layer that a name, or a name with its option, chooses.
+        """Build the layer that a name, or a name with its option, chooses.
 
         A ConcordError if there is no such layer, or its option does not fit.
         """

@@ -20,12 +20,12 @@ NOTHING = Series.without_intervals(np.zeros(0), np.zeros(0))
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a panel; ``iteration`` of its series is what x counts.
+    """One line of a panel; ``iteration`` of its series has the positions on the x axis.
 
     params: the panel's options.
-    value, text, look: the value of the label that lines are of, its entry of the legend, its color.
+    value, text, look: the line's value of the label, its text in the legend, its color and marker.
     estimate: the metric, until the run diverged.
-    law: the series that is the line in the estimate's place. None: the estimate is.
+    law: the exact series that is drawn as the line; None: the estimate is.
     companions: further series, by the layer that draws them.
     has_interval: whether the ends of the estimate's intervals are shown.
     drawn_as: matplotlib's options of the line, in place of those of its look.
@@ -53,13 +53,13 @@ class Line:
 
     @property
     def name(self) -> str:
-        """Return the line's text, and its agent where text and color are of something else."""
+        """The line's text, with its agent where text and color do not tell the agent."""
         alone = self.params.lines == "agent" or self.params.x.over
         return self.text if alone else f"{self.text}, {style.name('agent', self.agent)}"
 
     @property
     def options(self) -> dict[str, Any]:
-        """Return matplotlib's options; first lines have markers, and so has any single point."""
+        """The line's options for matplotlib; first lines and single points have markers."""
         marker = self.look.marker if self.first else ""
         if len(self.main.value) == 1:
             marker = self.look.marker or "o"
@@ -91,7 +91,7 @@ class Line:
         return self.has_interval and bool(np.isfinite(self.estimate.lo).any())
 
     def read(self, companion: str) -> Series | None:
-        """Return the metric ``<metric>_<companion>`` of the line. None if its run has none."""
+        """Return the metric ``<metric>_<companion>`` of the line; None if its run has none."""
         metric = f"{self.params.metric}_{companion}"
         if not len(self.run.values(metric, self.agent)):
             return None
@@ -142,7 +142,7 @@ class LineOverLabel(Line):
 
 
 class Level(NamedTuple):
-    """A value that a panel shows as a horizontal line: what it is called, and how it looks.
+    """A horizontal line of a panel: its value, its text, and matplotlib's options.
 
     draws: of a floor, the number of exact draws (0 if not known).
     """
@@ -204,7 +204,10 @@ class LinePanel:
 
 
 def read_panel(cell: Cell, scope: Sequence[Measured], params: Params) -> LinePanel:
-    """Return a panel with what its layers show; ``scope``, all runs of the figure, fixes looks."""
+    """Return a panel with its lines and layers.
+
+    scope: all runs of the figure, so that equal values look the same in all panels.
+    """
     if not cell.runs:
         return LinePanel(cell, params, [])
     read = _read_lines_over_label if params.x.over else _read_lines
@@ -345,7 +348,7 @@ def mark_divergence(panel: LinePanel, axes: Axes) -> None:
 
 
 def list_marks(panels: Sequence[LinePanel], labels: set[Any]) -> Iterator[Artist]:
-    """Yield the legend's entries of what is no line: the layers', and of marks of any panel.
+    """Yield the legend's entries of layers and of marks, besides those of lines.
 
     labels: matplotlib's labels of the lines that are drawn, such as "_floor"; without its label, as
     of a floor that is an arrow at the edge, a mark needs no entry.

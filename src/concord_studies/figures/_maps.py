@@ -1,4 +1,4 @@
-"""Maps of cells with numbers: what each panel shows, and how it is drawn."""
+"""Maps of cells with numbers, one or several side by side."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,8 +1,8 @@
 """Pictures of a multiverse: a specification curve per claim, and which universes turn which claims.
 
-A specification curve (Simonsohn, Simmons and Nelson 2020) has the number on which a verdict turns
-in all universes, sorted, over what is otherwise in each of them. It shows one case of the claim,
-the one that most universes turn.
+A specification curve (Simonsohn, Simmons and Nelson 2020) shows the number that decides a verdict
+in all universes, sorted, above the assumptions that each of them changes. It shows one case of the
+claim, that whose verdict most universes change.
 """
 
 import textwrap
@@ -40,8 +40,8 @@ def save(
     """Draw the overview and each claim's curve into a folder, and return the files.
 
     rows: of the table of the multiverse, one for each claim, case, reading and universe.
-    names, says: what each universe changes, and what each claim says, by their keys.
-    watermark: print SMOKE SCALE across the figures.
+    names, says: texts of each universe's change, and of each claim, by their keys.
+    watermark: whether to print SMOKE SCALE across the figures.
     """
     folder.mkdir(parents=True, exist_ok=True)
     files = []
@@ -54,13 +54,13 @@ def save(
 
 
 def _draw_all(rows: Sequence[Row], names: Texts, says: Texts) -> Iterator[tuple[str, Figure]]:
-    """Yield file name and figure of the overview, and of each claim judged in more universes."""
+    """Yield names and figures of the overview, and of claims judged in several universes."""
     if any(outcome(row["verdict"]) for row in rows):
-        yield "overview", overview(rows, list(names))
+        yield "overview", draw_overview(rows, list(names))
     for claim in dict.fromkeys(row["claim"] for row in rows):
         of_claim = [row for row in rows if row["claim"] == claim]
         if any(row["universe"] != BASE for row in of_claim):
-            yield f"claim_{claim}", curve(says[claim], of_claim, names)
+            yield f"claim_{claim}", draw_curve(says[claim], of_claim, names)
 
 
 def _find_case(rows: Sequence[Row]) -> str:
@@ -75,7 +75,7 @@ def _find_case(rows: Sequence[Row]) -> str:
 
 
 @style.styled
-def curve(says: str, rows: Sequence[Row], names: Texts) -> Figure:
+def draw_curve(says: str, rows: Sequence[Row], names: Texts) -> Figure:
     """Draw a claim's specification curve: its number in each universe, a column per reading."""
     case = _find_case(rows)
     shown = [row for row in rows if row["case"] == case]
@@ -87,11 +87,11 @@ def curve(says: str, rows: Sequence[Row], names: Texts) -> Figure:
     axes = figure.subplots(2, len(readings), sharex="col", sharey="row", **grid)
     for reading, (top, below) in zip(readings, axes.T, strict=True):
         of_reading = [row for row in shown if row["reading"] == reading]
-        of_reading.sort(key=lambda row: (_number(row), row["universe"] != BASE))
+        of_reading.sort(key=lambda row: (_sort_value(row), row["universe"] != BASE))
         _draw_numbers(top, of_reading)
         _draw_dots(below, of_reading, lines)
         top.set_title(reading)
-    _scale(axes[0, 0], [row for row in shown if row["value"] is not None])
+    _set_scale(axes[0, 0], [row for row in shown if row["value"] is not None])
     what = next((row["what"] for row in shown if row["what"]), "")
     axes[0, 0].set_ylabel("\n".join(textwrap.wrap(what, 34)), parse_math=False)
     axes[1, 0].set_yticks(range(len(lines)), lines.values(), parse_math=False)
@@ -115,8 +115,8 @@ def curve(says: str, rows: Sequence[Row], names: Texts) -> Figure:
     return figure
 
 
-def _number(row: Row) -> float:
-    """Return the number on which a row's verdict rests, infinity where it has none."""
+def _sort_value(row: Row) -> float:
+    """Return the number that decides a row's verdict; infinity where there is none."""
     value = row["value"]
     return float("inf") if value is None or np.isnan(value) else value
 
@@ -127,7 +127,7 @@ def _draw_numbers(axes: Axes, rows: Sequence[Row]) -> None:
     for place, row in enumerate(rows):
         judged = outcome(row["verdict"])
         color, marker = COLORS[judged], MARKERS[judged]
-        if not np.isfinite(_number(row)):
+        if not np.isfinite(_sort_value(row)):
             text = "no number" if judged else "not run"
             text = "infinite" if row["value"] is not None else text
             bottom = axes.get_xaxis_transform()
@@ -148,12 +148,12 @@ def _draw_numbers(axes: Axes, rows: Sequence[Row]) -> None:
 
 
 def _rule_ends(rows: Sequence[Row]) -> list[float]:
-    """Return the finite ends of the ranges in which the claim's rule is met, each once."""
+    """Return the finite ends of the ranges in which the claim's rule holds, each once."""
     ends = {row[key] for row in rows for key in ("low", "high") if row[key] is not None}
     return sorted(filter(np.isfinite, ends))
 
 
-def _scale(axes: Axes, rows: Sequence[Row]) -> None:
+def _set_scale(axes: Axes, rows: Sequence[Row]) -> None:
     """Set a logarithmic axis where numbers are positive and of different magnitude."""
     values = np.array([row["value"] for row in rows], float)
     marked = np.array([*values[np.isfinite(values)], *_rule_ends(rows)])
@@ -194,7 +194,7 @@ def _draw_dots(axes: Axes, rows: Sequence[Row], lines: Texts) -> None:
 
 
 @style.styled
-def overview(rows: Sequence[Row], universes: Sequence[str]) -> Figure:
+def draw_overview(rows: Sequence[Row], universes: Sequence[str]) -> Figure:
     """Draw claims over assumptions as a map, dark where an alternative turns the verdict.
 
     A column is an assumption, divided into its alternatives; the last one the master seeds.

@@ -226,7 +226,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 
 def _build_panels(params: Params, runs: list[Measured]) -> list[LinePanel]:
-    """Return the panels with everything that they show. A ConcordError for mixed y scales."""
+    """Return the panels with lines and layers. A ConcordError for two scales on one y axis."""
     if params.panels and (params.rows or params.columns):
         raise ConcordError("panels are listed and also come from rows or columns; keep one of them")
     if params.panels:
@@ -340,7 +340,7 @@ def _set_x(panel: LinePanel, axes: Axes) -> None:
 
 
 def _add_legends(params: Params, panels: Sequence[LinePanel], drawn: Panels) -> None:
-    """Put a legend below all panels of the figure ``drawn``, or names at the ends of lines."""
+    """Add a legend below all panels, or names at the ends of lines."""
     axes = [ax for cell, ax in drawn if cell.runs]
     marks = [*list_marks(panels, {line.get_label() for ax in axes for line in ax.lines})]
     if params.legend == "ends":

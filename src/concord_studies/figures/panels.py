@@ -1,4 +1,4 @@
-"""Panels: which runs each shows, where it is, which axes it shares, and what is written on them."""
+"""Panels of a figure: the runs, place, shared axes, titles and labels of each."""
 
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -71,7 +71,7 @@ def arrange_panels(
 def split_lines(
     runs: Sequence[Measured], scope: Sequence[Measured], key: str, names: Mapping[str, Any] | None
 ) -> Iterator[tuple[Any, style.Look, str, list[Measured]]]:
-    """Yield each value of a label, with its look, its text, and the runs that have it.
+    """Yield, for each value of a label, the value, its look, its text, and its runs.
 
     scope: the runs whose values get different looks, such as all runs of the figure.
     key, names: the label, and the study's texts for its values.
@@ -131,7 +131,7 @@ class Panels:
     def with_legend(self, handles: Sequence[Artist], references: Sequence[Artist] = ()) -> Figure:
         """Return the figure with a legend, in a free cell of the grid or below all panels.
 
-        references: entries of what is no line of the data, which begin a new row.
+        references: entries of references, such as floors, which begin a new row.
         """
         entries = [*handles, *references]
         if self.free is None or len(entries) > 9:

@@ -104,7 +104,10 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
 
 
 def _list_entries(params: Params, outside: Sequence[float]) -> Iterator[Artist]:
-    """Yield the legend's entries; ``outside``: the share of draws outside, of each map."""
+    """Yield the legend's entries.
+
+    outside: the share of draws outside of the grid, for each map.
+    """
     parts = ", ".join(f"{100 * part:g}" for part in MASS)
     yield style.entry(f"contours: {parts} % of the exact posterior", **LINE)
     if params.marks:
@@ -121,10 +124,10 @@ def _list_entries(params: Params, outside: Sequence[float]) -> Iterator[Artist]:
 def _list_panels(
     run: Measured, value: Any, params: Params, panels_before: int
 ) -> list[tuple[str, Measured, str]]:
-    """Return title, run and agent of the panels of one run, a panel per agent.
+    """Return the title, run and agent of each panel of one run.
 
-    value: the run's, of the label ``networks``. panels_before: number of the panels of earlier
-    runs; their printed values are skipped.
+    value: the run's value of the label ``networks``. panels_before: the number of panels of earlier
+    runs, whose printed values are skipped.
     """
     metric = "density" if params.shows == "maps" else "draw_0"
     table = run.metrics[(run.metrics["metric"] == metric).to_numpy()]

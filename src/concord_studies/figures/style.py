@@ -198,7 +198,7 @@ SYMBOLS = {
 
 @styled
 def lay_out(figure: Figure) -> None:
-    """Lay out a figure as those of Concord: nothing overlaps, and long labels of axes wrap.
+    """Lay out a figure so that nothing overlaps and long labels of axes wrap.
 
     A label is long if it is longer than its panel. Formulas and the labels of axes that are in no
     grid stay as they are, as does the layout of a figure that has an engine of its own.
@@ -228,7 +228,7 @@ def lay_out(figure: Figure) -> None:
 
 
 def wrap_label(text: str, width: int) -> str:
-    """Return a text in lines of so many characters, at a bracket if that is enough.
+    """Wrap a text into lines of at most ``width`` characters, at a bracket if that is enough.
 
     A formula stays on one line.
     """
@@ -241,7 +241,7 @@ def wrap_label(text: str, width: int) -> str:
 
 
 def drawing(draw: Callable[..., Figure]) -> Callable[..., Figure]:
-    """Return a figure plug-in's ``draw`` with the house style and errors that name its kind."""
+    """Decorate a figure plug-in's ``draw``: use the house style, and name its kind in errors."""
 
     @functools.wraps(draw)
     @styled
@@ -253,9 +253,9 @@ def drawing(draw: Callable[..., Figure]) -> Callable[..., Figure]:
 
 
 def marks_divergence(draw: Callable[..., Figure]) -> Callable[..., Figure]:
-    """Decorate as ``drawing`` does, and have the figure name the diverged runs on top.
+    """Decorate as ``drawing`` does, and name the diverged runs on top of the figure.
 
-    Nothing of them is drawn, and a legend's entry without a line would tell nothing.
+    Diverged runs are not drawn, and have no entry in a legend.
     """
 
     @drawing
@@ -296,11 +296,11 @@ class Look:
 
 
 def looks(key: str, values: Sequence[Any]) -> list[Look]:
-    """Return the look of each value of the label ``key``, the same always for agents and samplers.
+    """Return the look of each value of a label; agents and samplers look the same in all figures.
 
     A plug-in looks like the kind that has its name, unless that is among the values. Numbers get an
-    ordered color scale; whatever has no look of its own takes the palette's colors in order, those
-    not yet in use first.
+    ordered color scale; values without a look of their own take the palette's colors in order,
+    those not yet in use first. key: the label.
     """
     if key == "agent":
         return [_agent_look(value) for value in values]
@@ -347,7 +347,7 @@ def _rank_looks(values: Sequence[float]) -> list[Look]:
 
 
 def mix(color: str, other: str, part: float) -> str:
-    """Return the mixture of ``part`` (0 to 1) of ``color`` and the rest of ``other``."""
+    """Mix two colors: ``part`` (0 to 1) of ``color``, the rest of ``other``."""
     return to_hex(part * np.array(to_rgb(color)) + (1 - part) * np.array(to_rgb(other)))  # type: ignore[arg-type]
 
 
@@ -380,7 +380,7 @@ def choose_ink(color: Any) -> str:
 
 
 def name(key: str, value: Any, names: Mapping[str, Any] | None = None) -> str:
-    """Return the text for a value of ``key`` in figures, such as "No edges" or "$b$ = 5".
+    """Return the text for a value of the label ``key``, such as "No edges" or "$b$ = 5".
 
     ``names`` comes from the paper's YAML: another text for a value, or another symbol for a key.
     """
@@ -413,7 +413,7 @@ def entry(text: str, **line: Any) -> Line2D:
 def legend_of(figure: Figure, handles: Sequence[Artist], references: Sequence[Artist] = ()) -> None:
     """Put one legend below all panels, and make the figure higher by the legend's height.
 
-    references: entries of what is no line of the data, such as floors, which begin a new row.
+    references: entries of references, such as floors, which begin a new row.
     """
     groups = [group for group in (handles, references) if len(group)]
     if not groups:
@@ -449,7 +449,7 @@ def _add_legend(figure: Figure, handles: Sequence[Artist]) -> float:
 def save(figure: Figure, paths: Iterable[Path | str], watermark: bool = False) -> None:
     """Write the figure to each path (.pdf, .svg or .png), the same bytes every time.
 
-    figure: what a kind's ``draw`` returned.
+    figure: of a kind's ``draw``.
     paths: files to write; the suffix sets the format. No file carries a date or a version.
     watermark: print SMOKE SCALE across the figure, for results that are not the paper's.
     A ConcordError for a suffix that is none of the three.

@@ -1,1 +1,1 @@
-"""The layers of a panel of curves, a file each; ``figures/_layer.py`` says what one is."""
+"""The layers of a panel of curves, a file each (``figures/_layer.py``)."""

@@ -23,7 +23,7 @@ class Params(Layer):
     metric: Annotated[str | None, "metric that is the floor; none: that of the panel's"] = None
 
     def reads(self, select: Mapping[str, Any], agents: Sequence[Any]) -> Sequence[str]:
-        """Return the metric that is named."""
+        """Return the metric that the option names, if any."""
         return [self.metric] if self.metric else []
 
     def show(self, panel: LinePanel) -> LinePanel:

@@ -1,4 +1,4 @@
-"""Lines that are one gray group, ``{gray: {text: [values of lines]}}``."""
+"""Gray groups of lines, ``{gray: {text: [values of lines]}}``."""
 
 from dataclasses import replace
 from typing import Annotated, Any
@@ -16,7 +16,7 @@ class Params(Layer):
     groups: Annotated[dict[str, Some[Any]], "{text in the legend: [values of lines]}"]
 
     def show_line(self, line: Line) -> Line:
-        """Return the line as one of its group, if it is in one."""
+        """Return the line in the gray of its group, if it is in one."""
         for text, values in self.groups.items():
             if any(selection.is_same(line.value, muted) for muted in values):
                 line = replace(line, look=style.Look(style.MUTED, ""), text=text)

@@ -1,4 +1,4 @@
-"""How far a point at the posterior's mean is, ``<metric>_point``, as a level line."""
+"""The distance of a point mass at the posterior's mean, ``<metric>_point``, as a level line."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace

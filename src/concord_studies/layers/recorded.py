@@ -1,4 +1,4 @@
-"""What a paper's authors recorded of the run, ``<metric>_recorded``, in open circles."""
+"""Values that a paper's authors recorded of the run, ``<metric>_recorded``, as open circles."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ from concord_studies.figures._lines import Line, LinePanel
 
 
 class Params(Layer):
-    """What authors recorded, where there is a record of the run."""
+    """The authors' values, where there is a record of the run."""
 
     companion: ClassVar[str] = "recorded"
 

@@ -18,7 +18,7 @@ class Params(intervals.Params):
     says: ClassVar[str] = "± 1 sd over chains"
 
     def reads(self, select: Mapping[str, Any], agents: Sequence[Any]) -> Sequence[Read]:
-        """Return the standard deviation."""
+        """Return the metric of the standard deviation."""
         return [Read(self.metric, select, agents)]
 
     def show_line(self, line: Line) -> Line:

@@ -1,13 +1,13 @@
 """Metrics: long-format tables computed from a trace, with an interval for every random number.
 
-A run lists the families it wants, each a module with ``rows(measurement)``, which ``yields``
-decorates; rows have the columns iteration, agent, metric, value, lo, hi, trials. Agents are
+A run lists *families* of metrics, each a module with a function ``rows(measurement)`` decorated by
+``yields``; rows have the columns iteration, agent, metric, value, lo, hi, trials. Agents are
 numbers, ``average`` (the network average) or ``network``. ``trials`` is the number of independent
 trials behind an interval, most often the chains; 0 for deterministic numbers, which need no
 interval; empty for others without.
 
-What a diverged chain leaves is taken out of the trace (``Trace.marked``), so that a number that
-needs it is infinite (an error, a distance) or not a number, and never a finite one of the others.
+The values of diverged chains are removed from the trace (``Trace.mask_diverged``), so that a number
+that needs them is infinite (an error, a distance) or nan, and never a finite one of other chains.
 """
 
 import json
@@ -49,11 +49,11 @@ COLUMNS = ("iteration", "agent", "metric", "value", "lo", "hi", "trials")
 
 
 class Row(NamedTuple):
-    """A number of a run: its iteration, agent, metric, interval and whether it is random.
+    """A row of metrics: the value of a metric, for an agent at an iteration, with its interval.
 
-    ``trials``: the independent trials behind the interval; none: the chains. The uncertainty of a
-    random number without an interval is unknown. ``measure`` sees to it that an interval contains
-    its number, and that one chain has none.
+    chance: whether the value is random. trials: the number of independent trials behind the
+    interval; None: that of the chains. A random value without an interval has an unknown error.
+    ``measure`` widens intervals to contain their values, and removes those of a single chain.
     """
 
     iteration: int
@@ -97,22 +97,22 @@ class Measurement:
 
     @cached_property
     def law(self) -> Law | None:
-        """The exact law of the run at its recorded iterations. None where there is none."""
+        """The exact law of the run at its recorded iterations; None where it is not known."""
         return exact_law(self)
 
     @property
     def late(self) -> np.ndarray:
-        """Return the indices of the recorded iterations that come after burn-in, increasing."""
+        """The indices of the recorded iterations after burn-in, increasing."""
         return self.trace.rows_after_warm_up(self.burn_in)
 
     @property
     def last(self) -> int:
-        """Return the last recorded iteration."""
+        """The last recorded iteration."""
         return int(self.trace.draw[-1])
 
     @property
     def agents(self) -> list[str]:
-        """Return the numbers of the recorded agents as texts."""
+        """The numbers of the recorded agents, as texts."""
         return [str(agent) for agent in self.trace.agent]
 
 
@@ -131,7 +131,7 @@ Rows = Callable[[Measurement], Iterator[Row]]
 
 @dataclass(frozen=True, eq=False)
 class MetricFamily:
-    """A family of metrics: the function that yields their rows, with what ``yields`` declares."""
+    """A family of metrics: the function that yields their rows, and what ``yields`` declares."""
 
     rows: Rows
     metrics: Names
@@ -169,18 +169,18 @@ def yields(
     conditions: Names = (),
     check_problem: Callable[[Problem], None] | None = None,
 ) -> Callable[[Rows], MetricFamily]:
-    """Return a decorator for ``rows`` of a module that says which metrics it yields.
+    """Return a decorator for a module's ``rows`` that declares the metrics they have.
 
-    metrics: a name, or several; ``*`` in one stands for anything.
-    labels: words for metrics whose names do not say what they are.
-    records: ``draws``, probes and averages that the family reads, which not every run records.
-    network: what the run's network must have (``NETWORKS``).
-    exact: metrics for which nothing has to be sampled.
-    of_law: metrics of the sampler's exact law, absent where it states none.
-    averaged: metrics that have numbers of the network average; None: of a plug-in it is not known.
-    apart: whether metrics of an iteration need no other one to be recorded.
+    metrics: one or several names, where ``*`` matches anything.
+    labels: texts for readers, by metric.
+    records: the ``draws``, probes and averages that the family reads and not every run records.
+    network: the property that the run's network must have (``NETWORKS``).
+    exact: metrics that are computed without chains.
+    of_law: metrics of the sampler's exact law, absent where it is not known.
+    averaged: metrics that exist for the network average; None: unknown, as of plug-ins.
+    apart: whether the metrics of an iteration need no other iteration.
     conditions: metrics that are 1 where a condition is met, and 0 where it is not.
-    check_problem: refuses a problem of which the family has no numbers.
+    check_problem: raises for a problem for which the family is not defined.
     """
 
     def declare(rows: Rows) -> MetricFamily:
@@ -192,7 +192,7 @@ def yields(
 
 
 def find_family(name: str, where: str = "metrics") -> MetricFamily:
-    """Return a family of metrics; ``where`` is its place for messages."""
+    """Return the family of metrics of a name; ``where`` is the place that has it, for errors."""
     rows = kinds.find("metrics", name, where).rows
     if not isinstance(rows, MetricFamily):
         raise ConcordError(
@@ -210,8 +210,8 @@ def series(
 ) -> Iterator[Row]:
     """Yield the rows of metrics along iterations, for one agent or several.
 
-    numbers: of each metric the values, or these and both ends of their intervals: arrays of
-    (iterations, agents) entries, of whatever shape.
+    numbers: by metric, the values, or a sequence of values, lower and upper ends of intervals; each
+    an array with (iterations, agents) entries.
     """
     names, ticks = [agents] if isinstance(agents, str) else list(agents), list(iterations)
     shape = len(ticks), len(names)
@@ -228,7 +228,7 @@ def series(
 
 
 def final_rows(m: Measurement, numbers: Mapping[str, float]) -> Iterator[Row]:
-    """Yield rows of numbers without sampling error, of the network at the last iteration."""
+    """Yield rows of deterministic numbers, by metric, of the network at the last iteration."""
     return series([m.iterations], "network", numbers, chance=False)
 
 
@@ -240,9 +240,9 @@ def check_network(name: str, conditions: Conditions | None, where: str = "") -> 
 
 
 def check_families(run: Keys, where: str) -> None:
-    """Refuse a metric family that does not exist, or that reads what a run does not record.
+    """Refuse metric families that do not exist, or do not suit a run's record, network or chains.
 
-    A run lacks what its ``record`` leaves out, what its ``network`` has not, and perhaps chains.
+    run: the keys of a run. where: the place of ``metrics`` in a file.
     """
     record = run.record
     for number, family in enumerate(run.metrics):
@@ -273,7 +273,7 @@ RENAMED = {
 
 
 def _family_remedy(word: str) -> str:
-    """Return what to write in place of a word that names no family of metrics."""
+    """Return the advice for a word that names no family of metrics."""
     if word in RENAMED:
         return f"it is called {RENAMED[word]!r} now"
     if yielding := families(word):
@@ -300,10 +300,7 @@ OF_CELLS = (
 
 
 def computes(family: str, metric: str) -> bool:
-    """Return whether a family yields a metric, or some metric of a pattern.
-
-    Its ``yields`` lists them, where ``*`` matches anything.
-    """
+    """Return whether a family declares a metric, or one that matches a pattern with ``*``."""
     return any(matches(metric, name) for name in find_family(family).metrics)
 
 
@@ -315,7 +312,7 @@ def is_exact(family: str, metric: str) -> bool:
 
 @cache  # planning asks for every run of a figure
 def matches(metric: str, name: str) -> bool:
-    """Return whether a metric matches a name, where both may be patterns."""
+    """Return whether a metric matches a name; both may be patterns with ``*``."""
     return fnmatchcase(metric, name) or fnmatchcase(name, metric)
 
 
@@ -327,9 +324,10 @@ def is_computed(run: Mapping[str, Any], metric: str) -> bool:
 
 
 def refusal(run: Mapping[str, Any], metric: str, agents: Sequence[int | str] = ()) -> str | None:
-    """Return the reason and remedy if a run will not have a metric of agents. None if it will.
+    """Return the reason and remedy if a run will not have a metric of some agents; None if it will.
 
-    Which of ``average`` and ``network`` a metric is of, only its table tells.
+    run: the resolved document. Whether a metric has values of ``average`` or ``network`` may be
+    known only from the table of metrics.
     """
     if not is_computed(run, metric):
         return f"does not compute {metric!r}; {remedy(metric)}"
@@ -365,7 +363,7 @@ def _is_of_law(run: Mapping[str, Any], metric: str) -> bool:
 def _is_averaged(run: Mapping[str, Any], metric: str) -> bool:
     """Return whether a run's families may have a metric of the network average.
 
-    A plug-in need not say so: what it has then, only its table tells.
+    True for plug-ins that do not declare it.
     """
     for family in filter(lambda family: computes(family, metric), run["metrics"]):
         averaged = find_family(family).averaged
@@ -423,7 +421,7 @@ def families(metric: str) -> list[str]:
 
 
 def remedy(metric: str) -> str:
-    """Return the advice by which a run gets a metric, for the end of an error."""
+    """Return the advice how a run gets a metric, to end an error with."""
     if yielding := families(metric):
         return f"add {' or '.join(yielding)} to the metrics of the experiment"
     every = (find_family(family) for family in kinds.names("metrics"))
@@ -431,7 +429,7 @@ def remedy(metric: str) -> str:
 
 
 def find_label(metric: str) -> tuple[str, str]:
-    """Return the longest prefix of a metric that has a label, and its text; "" twice if none."""
+    """Return a metric's longest prefix that has a label, and the label's text; "" twice if none."""
     labels, part = _labels(_loaded_families()), metric
     while part and not labels.get(part, Label()).says:
         part = part.rpartition("_")[0]
@@ -439,17 +437,17 @@ def find_label(metric: str) -> tuple[str, str]:
 
 
 def column_heading(metric: str) -> str:
-    """Return the heading of a metric's column. "" if it is the metric's description."""
+    """Return the heading of a metric's column; "" if that is the metric's description."""
     return _labels(_loaded_families()).get(metric, Label()).head
 
 
 def prices() -> dict[str, Label]:
-    """Return the labels of metrics that an axis may show in place of iterations."""
+    """Return the labels of metrics that an x axis may count in place of iterations, by metric."""
     return {metric: label for metric, label in _labels(_loaded_families()).items() if label.axis}
 
 
 def is_condition(metric: str) -> bool:
-    """Return whether a metric tells if a condition is met, 1 or 0."""
+    """Return whether a metric says by 1 or 0 if a condition is met."""
     names = _conditions(_loaded_families())
     side = metric.endswith((".value", ".limit"))
     return not side and any(fnmatchcase(metric, name) for name in names)
@@ -487,7 +485,7 @@ def unmet_need(family: str, need: str) -> ConcordError:
 
 
 def measure(families: Sequence[str], measurement: Measurement) -> list[Row]:
-    """Return the rows of metric families and of divergence for a run."""
+    """Compute the rows of metric families, and of divergence, for a run."""
     chains = len(measurement.trace["diverged_at"])
     rows: list[Row] = []
     marked = replace(measurement, trace=measurement.trace.mask_diverged())
@@ -497,12 +495,12 @@ def measure(families: Sequence[str], measurement: Measurement) -> list[Row]:
     numbers = ((row.value, row.lo, row.hi) for row in rows)
     columns = np.array([[np.nan if n is None else n for n in row] for row in numbers], dtype=float)
     ends = np.stack(widen(*columns.reshape(-1, 3).T), axis=1).tolist()
-    settled = (_with_interval(*each, chains) for each in zip(rows, ends, strict=True))
-    return [*_divergence_rows(measurement), *settled]
+    widened = (_with_interval(*each, chains) for each in zip(rows, ends, strict=True))
+    return [*_divergence_rows(measurement), *widened]
 
 
 def _with_interval(row: Row, ends: Sequence[float], chains: int) -> Row:
-    """Return a row with its interval and trials, or without if one chain alone is behind it."""
+    """Return a row with these ends of its interval, or without an interval for a single chain."""
     over_chains = row.trials is None and row.chance
     if math.isnan(ends[0]) or (over_chains and chains == 1):
         return row._replace(lo=None, hi=None)
@@ -510,9 +508,9 @@ def _with_interval(row: Row, ends: Sequence[float], chains: int) -> Row:
 
 
 def cells(row: Row) -> list[Any]:
-    """Return the cells of a row's columns; ends that are unknown are empty.
+    """Return a row as the cells of a table; ends that are unknown are empty.
 
-    Numbers are in their shortest form that reads back exactly.
+    Numbers are texts in the shortest form that reads back exactly.
     """
     ends = ("" if n is None or math.isnan(n) else repr(float(n)) for n in (row.lo, row.hi))
     trials = row.trials if row.chance else 0
@@ -520,7 +518,7 @@ def cells(row: Row) -> list[Any]:
 
 
 def _divergence_rows(m: Measurement) -> Iterator[Row]:
-    """Yield the share of chains that left the finite range, and the first such iteration."""
+    """Yield rows of the share of chains that diverged, and of the first iteration of divergence."""
     at = m.trace["diverged_at"]
     if not at.size:
         return

@@ -1,4 +1,4 @@
-"""What agents have paid, one by one and as a network."""
+"""Rows of the prices that agents have paid, one by one and as a network."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -28,8 +28,8 @@ def price_rows(
     Where chains differ: mean over chains with an interval.
 
     values: shape (chains, draws, agents), or (draws, agents) where all chains have the same.
-    names: metrics, each with what the values are multiplied by.
-    whole: what the network's value is of its agents': their sum, ``np.max``, ...
+    names: metrics, each with a factor of the values.
+    whole: the function of the agents' values that gives the network's, such as ``np.max``.
     """
     chance = values.ndim == 3
     values = (values if chance else values[None]).astype(float)

@@ -1,4 +1,4 @@
-"""The posteriors that metrics compare with; an error where a problem does not have one."""
+"""Get the posterior that a metric compares with, or raise an error that names the metric."""
 
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
@@ -9,7 +9,7 @@ from concord_studies.metrics import unmet_need
 
 
 def require_posterior(problem: Problem, metric: str) -> Reference:
-    """Return a problem's posterior. A ConcordError that names the metric if it is not known."""
+    """Return a problem's posterior; raise an error that names the metric if it is not known."""
     try:
         return reference_of(problem)
     except ConcordError as error:
@@ -17,20 +17,20 @@ def require_posterior(problem: Problem, metric: str) -> Reference:
 
 
 def require_gaussian(problem: Problem, metric: str) -> Gaussian:
-    """Return a problem's Gaussian posterior. A ConcordError that names the metric if not one."""
+    """Return a problem's Gaussian posterior; raise an error that names the metric without one."""
     if problem.posterior is None:
         raise unmet_need(metric, "a problem with an exact Gaussian posterior")
     return problem.posterior
 
 
 def check_grid(metric: str, problem: Problem) -> None:
-    """Refuse a problem that can have no posterior on a grid, without computing one."""
+    """Refuse a problem that cannot have a posterior on a grid, without computing it."""
     if problem.dim != 2 or not hasattr(type(problem), "reference"):
         raise unmet_need(metric, "a problem of two parameters with a posterior on a grid")
 
 
 def require_grid(problem: Problem, metric: str) -> Grid:
-    """Return a problem's posterior on a grid. A ConcordError that names the metric if none."""
+    """Return a problem's posterior on a grid; raise an error that names the metric without one."""
     reference = problem.reference if isinstance(problem, WithReference) else None
     if not isinstance(reference, Grid):
         raise ConcordError(

@@ -12,8 +12,8 @@ from concord_studies.metrics import Measurement, Row, final_rows
 class Condition:
     """One condition of a theorem.
 
-    name: what the paper calls it.
-    value, limit: its left side and, where the name does not state it, its right side.
+    name: the paper's name for it.
+    value, limit: its left side and right side; None: the name states the right side.
     holds: whether it is met.
     """
 
@@ -29,7 +29,7 @@ def condition_metrics(*names: str) -> tuple[str, ...]:
 
 
 def condition_rows(m: Measurement, theorem: str, judged: Iterable[Condition]) -> Iterator[Row]:
-    """Yield for every condition of a theorem its sides and whether it holds (1) or not (0)."""
+    """Yield the rows of every condition of a theorem: its sides, and 1 if it holds, else 0."""
     for condition in judged:
         name = f"{theorem}.{condition.name}"
         yield from final_rows(m, {f"{name}.value": condition.value, name: float(condition.holds)})

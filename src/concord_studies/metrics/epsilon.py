@@ -52,36 +52,35 @@ def epsilon(mu: float, delta: float) -> float:
 
     mu: its sensitivity divided by the standard deviation of its noise.
     """
-    if not mu or _delta(0.0, mu) <= delta:
+    if not mu or _least_delta(0.0, mu) <= delta:
         return 0.0
     most = mu**2 / 2 + mu * np.sqrt(2 * np.log(1 / delta))  # the bound by concentrated privacy
-    return _root(lambda value: _delta(value, mu) - delta, 0.0, most)
+    return _find_root(lambda value: _least_delta(value, mu) - delta, 0.0, most)
 
 
 def sigma(epsilon: float, delta: float, clip: float, releases: int) -> float:
-    """Return the least noise with which ``releases`` vectors are (epsilon, delta)-private.
+    """Return the least standard deviation of noise that makes vectors (epsilon, delta)-private.
 
     epsilon, delta: the wanted guarantee, both positive. clip: the norm C to which a vector is
-    clipped. releases: the number of vectors that an agent sends. The result is a standard
-    deviation.
+    clipped. releases: the number of vectors that an agent sends.
     """
     log = np.log(1 / delta)
     # Below the least mu that concentrated privacy allows, and above what any allows.
     least = np.sqrt(2) * (np.sqrt(log + epsilon) - np.sqrt(log))
     most = 2 * least
-    while _delta(epsilon, most) < delta:
+    while _least_delta(epsilon, most) < delta:
         most *= 2
-    mu = _root(lambda value: _delta(epsilon, value) - delta, least, most)
+    mu = _find_root(lambda value: _least_delta(epsilon, value) - delta, least, most)
     return float(2 * clip * np.sqrt(releases) / mu)
 
 
-def _delta(epsilon: float, mu: float) -> float:
+def _least_delta(epsilon: float, mu: float) -> float:
     """Return the least delta at which the mechanism of parameter mu is (epsilon, delta)-private."""
     far = np.exp(epsilon + special().log_ndtr(-mu / 2 - epsilon / mu))
     return float(special().ndtr(mu / 2 - epsilon / mu) - far)
 
 
-def _root(function: Callable[[float], float], low: float, high: float) -> float:
+def _find_root(function: Callable[[float], float], low: float, high: float) -> float:
     """Return a root of a continuous function that changes sign between ``low`` and ``high``."""
     from scipy.optimize import brentq  # not at the start of every job
 

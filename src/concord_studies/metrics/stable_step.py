@@ -34,7 +34,7 @@ def rows(m: Measurement) -> Iterator[Row]:
 
 
 def largest_stable_value(m: Measurement, name: str = "step_size") -> float:
-    """Return the largest stable value of the option ``name``; other steps have their last value."""
+    """Return the largest stable value of a step option, with other steps at their last value."""
     _final_steps(m)
     last = max(m.iterations - 1, 0)
     return largest_stable_step(m.sampler, m.problem, m.network, last, name)

@@ -80,9 +80,12 @@ def rows(m: Measurement) -> Iterator[Row]:
 
 
 def _stationary_moments(m: Measurement) -> tuple[float, Moments | None]:
-    """Return the spectral radius and the stationary moments, None if none; ``NoLaw`` if unknown."""
+    """Return the spectral radius and the stationary moments, None if there are none.
+
+    Raises ``NoLaw`` if the law is not known.
+    """
     last, run = max(m.iterations - 1, 0), (m.sampler, m.problem, m.network)
-    choices = choices_of(*run)
+    choices = read_choices(*run)
     if choices is not None:
         return choices(last).radius(), choices(last).stationary()
     update = update_of(*run)
@@ -91,7 +94,7 @@ def _stationary_moments(m: Measurement) -> tuple[float, Moments | None]:
     noise = batch_noise(m)
 
     def errors(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
-        """Return covariances of agents' mini-batch gradient errors at a state's mean, cov."""
+        """Return the covariances of mini-batch gradient errors over a normal law of the state."""
         assert noise is not None
         return noise(*exact.marginals(mean, cov, agents, dim)[:2])
 
@@ -102,19 +105,19 @@ def _stationary_moments(m: Measurement) -> tuple[float, Moments | None]:
     return radius, exact.limit(step, *start, None if noise is None else errors)
 
 
-def choices_of(
-    sampler: Any, problem: Any, network: Network, most: float = CHOICES_LIMIT
+def read_choices(
+    sampler: Any, problem: Any, network: Network, limit: float = CHOICES_LIMIT
 ) -> Callable[[int], Choices] | None:
     """Return the affine updates among which each iteration chooses at random.
 
     The result is a function of the iteration. None where nothing is chosen, where vectors may be
-    lost, and where the positions or the state have more than ``most`` entries: a choice holds a
+    lost, and where the positions or the state have more than limit entries: a choice holds a
     matrix for each edge. Raises ``NoLaw`` if the step is not affine, or takes turns.
     """
-    if problem.agents * problem.dim > most or not network.delivers_all:
+    if problem.agents * problem.dim > limit or not network.delivers_all:
         return None
     reader = StepReader(sampler, problem, network)
-    if not reader.chooses or len(reader.start.offset) > most:
+    if not reader.chooses or len(reader.start.offset) > limit:
         return None
     if (reader.cycle and reader.cycle[1] > 1) or batches_of(sampler):
         raise NoLaw("steps that choose at random, and take turns or mini-batches, have no limit")
@@ -122,9 +125,9 @@ def choices_of(
 
 
 def compare_gaussians(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> list[float]:
-    """Return how a normal law, mean (dim,) and cov (dim, dim), differs from a target.
+    """Compare a normal law, mean (dim,) and cov (dim, dim), with a target by five numbers.
 
-    The five numbers are W2; the trace of cov over the target's; the smallest and the largest ratio
+    They are W2; the trace of cov over the target's; the smallest and the largest ratio
     of variances over directions; and the distance of means in the target's standard deviations.
     """
     difference = mean - target.mean

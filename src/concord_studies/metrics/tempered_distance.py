@@ -1,4 +1,4 @@
-"""How far a power of the posterior, which some samplers have for it, is from the posterior.
+"""Distance from the posterior to a power of it, which some samplers sample instead.
 
 Gossip ULA samples the power 1/2 as printed (``concord.samplers.gossip_ula``): its mean drift is
 half the gradient, its noise is whole. Mini-batches that are not scaled up to the n points of all

@@ -99,7 +99,7 @@ def _pooled_distance(draws: np.ndarray, exact: Grid) -> float:
 def _distance_of_exact_draws(
     m: Measurement, exact: Grid, count: int
 ) -> tuple[float, float | None, float | None]:
-    """Return the mean W1 of ``count`` exact draws from the posterior, with its interval."""
+    """Return the mean W1 of ``count`` exact draws from the posterior, and its interval."""
     sets = exact.sample(FLOORS * count, m.stream("marginal floor")).reshape(FLOORS, count, 2)
     distances = np.mean([marginal_w1(sets[..., d], exact, d) for d in range(2)], axis=0)
     return mean_over_chains(distances)

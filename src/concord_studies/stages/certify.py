@@ -1,7 +1,7 @@
-r"""Draws of a posterior by one long run of an exact sampler, which count only if it is certified.
+r"""certify: make reference draws of a posterior by a long run of an exact sampler, and check them.
 
-``config/datasets.yaml`` has recipe and SHA-256, not the draws, so that these are made where they
-are needed and are the same wherever that is.
+``config/datasets.yaml`` has the recipe and the SHA-256 of the draws, not the draws, which are made
+where they are needed and are the same everywhere.
 
 Preconditioned MALA: with C = R R^T the inverse of the Hessian at the mode, to three digits,
 
@@ -63,7 +63,7 @@ class Recipe(Options):
 
 
 def sample(problem: Any, recipe: Recipe, rng: np.random.Generator) -> np.ndarray:
-    """Return draws of a problem of one agent with a potential, (chains, draws, dim)."""
+    """Sample a problem of one agent by preconditioned MALA; return draws (chains, draws, dim)."""
     chains, dim = recipe.chains, problem.dim
 
     def gradient(x: np.ndarray) -> np.ndarray:
@@ -115,7 +115,7 @@ def _round_coarsely(values: np.ndarray) -> np.ndarray:
 
 
 def diagnose(draws: np.ndarray) -> dict[str, float]:
-    """Return the worst R-hat, autocorrelation and sample size of draws and their squares.
+    """Return the worst R-hat, autocorrelation and effective sample size of draws and their squares.
 
     draws: shape (chains, draws, dim).
     """
@@ -132,9 +132,9 @@ def diagnose(draws: np.ndarray) -> dict[str, float]:
 
 
 def check_draws(draws: np.ndarray) -> dict[str, float]:
-    """Return the diagnostics of draws. A ConcordError names one that is too large.
+    """Return the diagnostics of draws; raise a ConcordError that names one that is too large.
 
-    Such draws are not fit to stand for the posterior.
+    draws: shape (chains, draws, dim).
     """
     diagnostics = diagnose(draws)
     for name, most in (("R-hat", R_HAT), ("autocorrelation", AUTOCORRELATION)):
@@ -145,7 +145,10 @@ def check_draws(draws: np.ndarray) -> dict[str, float]:
 
 
 def provide(name: str, output: Path, mirror: str | None = None) -> None:
-    """Put the data file ``DATASET/FILE`` in place: download or copy it, or make its draws."""
+    """Put a data file in place: download it, copy it from a mirror, or make its draws.
+
+    name: ``DATASET/FILE`` of the registry. mirror: a folder or address of copies; None: none.
+    """
     if find(name).recipe is None:
         fetch(name, output, mirror=mirror)
     else:
@@ -153,11 +156,9 @@ def provide(name: str, output: Path, mirror: str | None = None) -> None:
 
 
 def certify(name: str, output: Path, registry: str | Path = REGISTRY) -> None:
-    """Make the draws ``DATASET/FILE``, (draws, dim), and write them as a .npy file.
+    """Make the draws ``DATASET/FILE``, (draws, dim), write them as .npy, and log their diagnostics.
 
-    The log has their diagnostics.
-
-    A ConcordError if the diagnostics fail, or the file is not the registered one.
+    A ConcordError if the diagnostics fail, or the file's SHA-256 is not the registered one.
     """
     where = f"{registry}: {name.replace('/', '.files.')}.recipe"
     recipe = build(Recipe, find(name, registry).recipe, where)

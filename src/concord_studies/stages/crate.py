@@ -1,4 +1,4 @@
-"""crate: what was made, in one file that others can check, as a Workflow Run RO-Crate.
+"""crate: pack all results into one file that others can check, a Workflow Run RO-Crate.
 
 It holds workflow, configuration and lock, every run's parameters and metrics, their provenance, the
 figures, tables and verdicts, and names commit, versions and data sets; traces are left out. Each
@@ -42,10 +42,10 @@ LEFT_OUT = {".png", ".pdf", ".tex", ".nc", ".pyc"}
 
 
 def crate(folder: Path, changes: Mapping[str, Any], results: Path | None, to: Path) -> str:
-    """Write a crate of all experiments, figures, tables and verdicts up to date; return a summary.
+    """Write a crate of all results that are up to date; return a summary.
 
-    folder, changes: of the configuration, as of ``load_studies``.
-    results: none: those of the configuration.
+    folder, changes: of the configuration, as of ``load_studies``. results: the folder of the
+    results; None: that of the configuration. to: the file to write.
     A ConcordError if nothing has been made, or the extra ``crate`` is not installed.
     """
     try:
@@ -110,7 +110,7 @@ def _add(ro_crate: Any, identifier: str, kind: str, **fields: Any) -> Any:
 
 
 def _describe(ro_crate: Any, citation: Mapping[str, Any]) -> Any:
-    """State profiles, title, license and authors of the crate; return the first author's entity."""
+    """Add profiles, title, license and authors to the crate; return the first author's entity."""
     for name, identifier in PROFILES.items():
         version = identifier.rpartition("/")[2]
         _add(ro_crate, identifier, "CreativeWork", name=name, version=version)
@@ -129,7 +129,7 @@ def _describe(ro_crate: Any, citation: Mapping[str, Any]) -> Any:
 
 
 def _about(path: Path, name: str = "") -> dict[str, Any]:
-    """Return the properties that the crate states of a file."""
+    """Return a file's properties in the crate: name, size, type and SHA-256."""
     kind = mimetypes.guess_type(path.name)[0] or "text/plain"
     size = str(path.stat().st_size)
     stated = {"sha256": sha256(path), "contentSize": size, "encodingFormat": kind}
@@ -152,7 +152,7 @@ def _list_results(studies: Mapping[str, Study], results: Path) -> Iterator[Path]
 
 
 def _add_files(ro_crate: Any) -> Iterator[Any]:
-    """Add the files that state the project to the crate, and yield what the workflow reads."""
+    """Add the project's own files to the crate, and yield the entities that the workflow reads."""
     for path in (path for pattern in PROJECT_FILES for path in sorted(HOME.glob(pattern))):
         if path.is_file() and path.suffix not in LEFT_OUT:
             name = str(path.relative_to(HOME))
@@ -163,7 +163,7 @@ def _add_files(ro_crate: Any) -> Iterator[Any]:
 
 
 def _add_data(ro_crate: Any, studies: Mapping[str, Study]) -> Iterator[Any]:
-    """Yield the data sets that runs read, which are not in the crate but named by their SHA-256."""
+    """Yield entities of the data sets that runs read, which the crate names by SHA-256 only."""
     used = {n for s in studies.values() for run in s.runs.values() for n in run.data_sets}
     for name in sorted(used):
         for file, entry in load_registry()[name].files.items():

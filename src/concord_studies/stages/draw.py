@@ -27,7 +27,10 @@ from concord_studies.results import Measured, is_smoke
 
 
 def output_inputs(study: Study, section: str, name: str) -> dict[str, Any]:
-    """Return the inputs of a figure or table by name, the text of its runs included."""
+    """Return the inputs of a study's figure or table, by name: its kind, options, runs and caption.
+
+    section: ``figures`` or ``tables``.
+    """
     output, (_, params) = study.output(section, name), study.kind_of(section, name)
     return {
         "study": str(study.path),
@@ -45,7 +48,7 @@ def output_inputs(study: Study, section: str, name: str) -> dict[str, Any]:
 
 
 def _locate_chosen(options: Any) -> Iterator[Path]:
-    """Yield the files of the kinds that options choose, such as a figure's layers."""
+    """Yield the source files of the kinds that options choose, such as a figure's layers."""
     for name in options.__struct_fields__:
         value = getattr(options, name)
         for part in value if isinstance(value, tuple) else [value]:
@@ -59,9 +62,10 @@ class OutputToDraw:
     """A figure or table to be made: its module and options, and the runs that it shows."""
 
     def __init__(self, path: Path, output: Path) -> None:
-        """Read the file that states the inputs of an output, and the metrics of its runs.
+        """Read the statement of an output's inputs, and the metrics of its runs.
 
-        They lie beside the statement; where planning has just written that, beside the output.
+        path: the statement. output: the first file to write. Metrics lie beside the output if the
+        statement was written by the plan, and beside the statement otherwise.
         """
         try:
             self.inputs = json.loads(read_text(path))
@@ -129,7 +133,7 @@ class OutputToDraw:
             **{key: self.inputs[key] for key in ("seed", "code", "libraries")},
             caption=self.caption,
             inputs=inputs,
-            planned=self.guard.planned,
+            planned=self.guard.digest,
         )
 
 

@@ -1,4 +1,4 @@
-"""expect: from a ledger's verdicts to those that are committed, and the pages that show them."""
+"""expect: commit a ledger's verdicts as the expected ones, and update the pages that show them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,10 +16,10 @@ from concord_studies.pages.findings import half_page
 
 
 def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
-    """Write a ledger's verdicts as the expected ones, and update what pages show of them.
+    """Write a ledger's verdicts as the expected ones, and update the pages that show them.
 
-    pages: the folder of the documents, which show scoreboard and findings (``replace_parts``).
-    What is committed stays of studies that the ledger does not hold, and of claims not run here.
+    pages: the folder of the documents with scoreboard and findings (``replace_parts``). Committed
+    verdicts stay for studies that the ledger does not hold, and for claims not run here.
     """
     rows = ledger.read_rows(ledger_path)
     if ledger.is_smoke(rows):
@@ -56,7 +56,7 @@ def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
 
 
 def _read_claims(config: Path, keys: Iterable[str]) -> dict[tuple[str, str], Claim]:
-    """Return the claims of those studies that the folder of the configuration has."""
+    """Return the claims of those studies of the configuration that exist, by study and name."""
     folders = [config / section / key for key in keys for section in ("papers", "studies")]
     claims: dict[tuple[str, str], Claim] = {}
     for folder in filter(Path.is_dir, folders):
@@ -70,9 +70,10 @@ def _keep_committed(
     before: Mapping[tuple[str, ...], Row],
     claims: Mapping[tuple[str, str], Claim],
 ) -> Row:
-    """Return a row with the verdict to commit: the committed verdict if this one decides less.
+    """Return a row with the verdict to commit: the committed one if the row's decides less.
 
-    So it is where its runs were not made, and where the seed turns it and seeds were not varied.
+    It decides less if its runs were not made, or if it depends on the seed and seeds were not
+    varied. before: the committed rows, by key. claims: by study and name, for reasons.
     """
     committed = before.get(ledger.verdict_key(row), {})
     was = committed.get("verdict", verdicts.NOT_RUN)
@@ -85,7 +86,7 @@ def _keep_committed(
 
 
 def replace_parts(text: str, parts: Mapping[str, Sequence[str]]) -> str:
-    """Return a page's text with new lines in its parts, each between two marks that name it.
+    """Return a page's text with the lines of some parts replaced; two marks enclose a part.
 
     ``<!-- scoreboard -->`` begins a part and ``<!-- end of scoreboard -->`` ends it.
     """
@@ -100,7 +101,7 @@ def replace_parts(text: str, parts: Mapping[str, Sequence[str]]) -> str:
 
 
 def _nest(values: Iterable[tuple[Sequence[str], Any]]) -> dict[str, Any]:
-    """Return nested mappings from values by keys of several parts."""
+    """Return nested mappings from pairs of a key, a sequence of names, and a value."""
     nested: dict[str, Any] = {}
     for (*outer, last), text in values:
         place = nested

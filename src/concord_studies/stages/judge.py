@@ -1,6 +1,7 @@
 """judge: from metrics to verdicts, study by study; and the ledger of all.
 
-A study's verdicts are one CSV table and one page; the ledger joins these tables.
+A study's verdicts are one CSV table and one page; the ledger joins these tables. A *case* is a
+claim on one set of runs, a *reading* a way to understand what the paper does.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,8 +35,8 @@ _OF_RUNS = ("experiments", "problems", "defaults", "figures", "tables")
 def verdict_inputs(study: Study, with_multiverse: bool = False) -> dict[str, Any]:
     """Return the inputs, other than metrics, of a study's verdicts: digests and settings by name.
 
-    with_multiverse: whether the multiverse's table says which verdicts depend on the seed. If not,
-    the claims whose committed verdict does are among the inputs.
+    with_multiverse: whether the table of the multiverse tells which verdicts depend on the seed. If
+    not, the claims whose committed verdict depends on it are among the inputs.
     """
     return {
         "study": {key: value for key, value in study.raw.items() if key not in _OF_RUNS},
@@ -47,7 +48,10 @@ def verdict_inputs(study: Study, with_multiverse: bool = False) -> dict[str, Any
 
 
 def rule_inputs(study: Study, with_multiverse: bool) -> dict[str, str]:
-    """Return digests of the rules of verdicts, and of the claims that depend on the seed."""
+    """Return digests of the rules of verdicts and of the claims that depend on the seed, by name.
+
+    with_multiverse: as of ``verdict_inputs``.
+    """
     reads = ({"paper": study.key, "claim": c, "reading": r} for c, _, r in study.cases)
     seeds = ledgers.find_seed_dependent(reads, _committed_file(study))
     return {
@@ -61,29 +65,31 @@ def judge(
     tables: Sequence[Path],
     outputs: Sequence[Path],
     multiverse: Path | None = None,
-    planned: Path | None = None,
+    statement: Path | None = None,
 ) -> None:
     """Judge every claim of a study, in each of its readings (.csv .md).
 
     tables: the metrics.csv of the experiments that were made; claims on others are not run.
-    multiverse: the table of verdicts over the universes.
-    planned: the statement that is carried out.
+    outputs: the table and the page to write.
+    multiverse: the table of verdicts over the universes; None: not made.
+    statement: the file that states the job's inputs, written by the plan; None: unchecked.
     """
     rules = partial(rule_inputs, study, multiverse is not None)
-    guard = Guard(planned, outputs[0], [__name__], rules)
+    guard = Guard(statement, outputs[0], [__name__], rules)
     rows = verdicts(study, tables, multiverse, guard.statement.get("tables"))
     seeds = ledgers.note_unvaried_seeds(rows, _committed_file(study))
     _write(rows, pages.claims_page(study, rows, seeds), outputs, guard)
 
 
 def ledger(
-    tables: Sequence[Path], outputs: Sequence[Path], expected: Path, planned: Path | None = None
+    tables: Sequence[Path], outputs: Sequence[Path], expected: Path, statement: Path | None = None
 ) -> None:
     """Join the studies' verdicts into the ledger (.csv .md), beside the committed ones.
 
-    planned: the statement that is carried out.
+    tables: the verdicts of studies. outputs: the table and the page to write. expected: the file of
+    the committed verdicts. statement: as of ``judge``.
     """
-    guard = Guard(planned, outputs[0], [__name__])
+    guard = Guard(statement, outputs[0], [__name__])
     rows = [row for table in tables for row in ledgers.read_rows(table)]
     shown = ledgers.fill_in_committed(rows, ledgers.expected_rows(expected))
     page = pages.ledger_page(shown, ledgers.note_unvaried_seeds(rows, expected))
@@ -91,11 +97,11 @@ def ledger(
 
 
 def _write(rows: Sequence[Row], page: str, outputs: Sequence[Path], guard: Guard) -> None:
-    """Write verdicts as a table (.csv) and as a page (.md), with their provenance."""
+    """Write verdicts as a table (.csv) and a page (.md), with their provenance."""
     texts = {".csv": table_of(ledgers.COLUMNS, rows), ".md": page}
     guard.check_again()
     written = {output: texts[output.suffix] for output in outputs}
-    provenance.write(written, planned=guard.planned)
+    provenance.write(written, planned=guard.digest)
 
 
 def _committed_file(study: Study) -> Path:
@@ -107,11 +113,14 @@ def verdicts(
     study: Study,
     tables: Sequence[Path],
     multiverse: Path | None = None,
-    planned: Mapping[str, str] | None = None,
+    table_digests: Mapping[str, str] | None = None,
 ) -> list[Row]:
-    """Return one row per claim, case and reading; ``planned`` is as of ``make_finder``."""
+    """Judge a study's claims; return a row for each claim, case and reading.
+
+    tables, multiverse: as of ``judge``. table_digests: as of ``make_finder``.
+    """
     universes = () if multiverse is None else robustness.read_rows(multiverse)
-    find = make_finder(study, tables, planned)
+    find = make_finder(study, tables, table_digests)
     contradicted = robustness.seed_disagreements(universes, study.config["seed"])
     robust = robustness.find_robustness(universes)
     rows: list[Row] = []
@@ -136,12 +145,12 @@ def verdicts(
 
 
 def make_finder(
-    study: Study, tables: Sequence[Path], planned: Mapping[str, str] | None = None
+    study: Study, tables: Sequence[Path], table_digests: Mapping[str, str] | None = None
 ) -> Find:
-    """Return a function from a study's run to its metrics, which raises ``Missing``.
+    """Return a function that finds the metrics of a study's run, or raises ``Missing``.
 
-    tables: the metrics.csv of those experiments that were made.
-    planned: digests of the statements that they are to be made from, by experiment.
+    tables: the metrics.csv of the experiments that were made.
+    table_digests: by experiment, the digest of the statement its table must be made from.
     """
     folders = {path.parent.name: path.parent for path in tables}
     names = study.sections.names
@@ -149,20 +158,23 @@ def make_finder(
     @cache
     def read(experiment: str) -> dict[str, Measured]:
         """Return the measured runs of an experiment."""
-        return results.read(folders[experiment], names, (planned or {}).get(experiment))
+        return results.read(folders[experiment], names, (table_digests or {}).get(experiment))
 
     def find(run: Run) -> Measured:
-        """Return the metrics of a run. ``Missing`` if it has not been made."""
+        """Return the metrics of a run; raise ``Missing`` if it has not been made."""
         if run.experiment not in folders:
             raise Missing(explain_missing(run))
         measured = read(run.experiment).get(run.name)
-        return require_same_run(run, measured, folders[run.experiment])
+        return check_same_run(run, measured, folders[run.experiment])
 
     return find
 
 
-def require_same_run(run: Run, measured: Measured | None, folder: Path) -> Measured:
-    """Return a run's metrics. A ConcordError if another run of its name was measured."""
+def check_same_run(run: Run, measured: Measured | None, folder: Path) -> Measured:
+    """Return the metrics ``measured``; raise if they are of another run of the same name.
+
+    folder: of the metrics.csv, for the error.
+    """
     if measured is None or digest(measured.run) != run.digest:
         raise ConcordError(
             f"{folder / 'metrics.csv'}: it was made from another configuration of {run.name}; "

@@ -1,6 +1,7 @@
-"""The multiverse of a study: its claims judged in every universe, as a table, a page and pictures.
+"""survey: judge a study's claims in every universe of its multiverse, and draw the verdicts.
 
-What was not run in a universe makes claims there *not run*, for its reason; the rest is judged.
+A *universe* is the study with one assumption changed. A claim on a run that was not made in a
+universe is *not run* there, with the reason.
 """
 
 import re
@@ -23,13 +24,13 @@ from concord_studies.pages import multiverse as pages
 from concord_studies.results import Measured
 from concord_studies.runs.run import Run
 from concord_studies.stages import judge
-from concord_studies.stages.judge import make_finder, require_same_run
+from concord_studies.stages.judge import check_same_run, make_finder
 
 ROOTS = (__name__, "concord_studies.figures._specifications")  # what draws is imported late
 
 
 def multiverse_inputs(study: Study) -> dict[str, Any]:
-    """Return the inputs, other than metrics, of a study's verdicts over its universes, by name."""
+    """Return digests and settings, by name, that the multiverse's verdicts depend on."""
     return {
         **judge.verdict_inputs(study, with_multiverse=True),
         **{key: study.config[key] for key in ("pairs", "not_varied")},
@@ -42,18 +43,19 @@ def survey(
     tables: Sequence[Path],
     outputs: Sequence[Path],
     pictures: Path | None = None,
-    planned: Path | None = None,
+    statement: Path | None = None,
 ) -> None:
     """Judge every claim in every universe (.csv .md), and draw the results into a folder.
 
     tables: the metrics.csv of experiments, and of universes, that were made.
-    planned: the statement that is carried out.
+    outputs: the table and the page to write. pictures: the folder of the figures; None: none.
+    statement: as of ``judge.judge``.
     """
     from concord_studies.figures import (
         _specifications as figures,  # matplotlib, which planning does without
     )
 
-    guard = Guard(planned, outputs[0], ROOTS, partial(judge.rule_inputs, study, True))
+    guard = Guard(statement, outputs[0], ROOTS, partial(judge.rule_inputs, study, True))
     multiverse = Multiverse(study)
     rows = list(judge_universes(multiverse, tables, guard.statement.get("tables")))
     texts = {".csv": table_of(robustness.COLUMNS, rows), ".md": pages.page(multiverse, rows)}
@@ -64,31 +66,33 @@ def survey(
         drawn = figures.save(rows, pages.names(multiverse), says, pictures, smoke)
     written = {output: texts[output.suffix] for output in outputs}
     guard.check_again()
-    provenance.write(written, drawn, seed=study.config["seed"], planned=guard.planned)
+    provenance.write(written, drawn, seed=study.config["seed"], planned=guard.digest)
 
 
 def judge_universes(
-    multiverse: Multiverse, tables: Sequence[Path], planned: Mapping[str, str] | None = None
+    multiverse: Multiverse, tables: Sequence[Path], table_digests: Mapping[str, str] | None = None
 ) -> Iterator[Row]:
-    """Yield a row for every case and reading, of the study and of each universe that changes it.
+    """Yield a row with the verdict of every case (claim, case, reading): first those of the study.
 
-    tables, planned: as of ``judge.make_finder``.
+    Then follow those of each universe in which a run that the case reads differs.
+
+    tables, table_digests: as of ``judge.make_finder``.
     """
     study, cases = multiverse.study, multiverse.study.cases
     base_tables = [path for path in tables if path.parents[1].name != "multiverse"]
     folders = {path.parent.name: path.parent for path in tables if path not in base_tables}
-    find_base = make_finder(study, base_tables, planned)
+    find_base = make_finder(study, base_tables, table_digests)
 
     @cache
     def read(universe: str) -> tuple[dict[str, Measured], dict[str, str]]:
-        """Return the runs that a universe computes, and why others cannot be run."""
+        """Return the measured runs of a universe, and the reasons why others are refused."""
         if universe not in folders:
             return {}, {}
         about = provenance.read_provenance(folders[universe] / "metrics.csv")
         return results.read(folders[universe]), about.get("refused", {})
 
     def find_varied(universe: str, run: Run) -> Measured:
-        """Return the metrics of a run of a universe, which may be computed in another one."""
+        """Return the metrics of a universe's run, which may be computed in another universe."""
         home, name = multiverse.find_universe_of(run), f"{run.experiment}/{run.name}"
         if home == BASE:
             return find_base(multiverse.find_equal_run(run))
@@ -97,11 +101,11 @@ def judge_universes(
             raise Missing(f"{universe}: {name} cannot be run: {refused[name]}")
         if name not in runs:
             raise Missing(f"{universe}: {name} was not run")
-        measured = require_same_run(reduce_run(study, run), runs[name], folders[home])
+        measured = check_same_run(reduce_run(study, run), runs[name], folders[home])
         return Measured(run.document, measured.metrics)
 
     def find(universe: str, run: Run) -> Measured:
-        """Return the metrics that a universe has in place of a run of the study."""
+        """Return the metrics that stand in a universe for a run of the study."""
         varied = multiverse.runs[universe].get((run.experiment, run.name))
         if varied is None:
             return find_base(run)
@@ -121,7 +125,11 @@ def judge_universes(
 
 
 def rename_metrics(run: Measured, metrics: Mapping[str, str], agent: int | None) -> Measured:
-    """Return a run with other metrics under the claimed names, with ``agent`` as agent 0."""
+    """Return a measured run whose metrics have other names, for a claim to read.
+
+    metrics: the present name of each claimed metric. agent: the agent that becomes agent 0; None:
+    agents keep their numbers.
+    """
     table = run.metrics
     for name, other in metrics.items():
         # Also of every data set, ``<metric>_set_<d>``.

@@ -13,9 +13,10 @@ from concord_studies import markup, results
 
 @dataclass(frozen=True)
 class Layout:
-    """A table for readers: texts in rows, of which the first ``labels`` columns name the row.
+    """A table for readers: texts in rows.
 
-    shown: how many rows are read at once; the rest is folded.
+    labels: the number of leading columns that name the row. shown: the number of rows that are not
+    folded away.
     """
 
     columns: Sequence[str]
@@ -29,8 +30,8 @@ class Table:
     """Numbers in long form, for programs, with their layout for readers.
 
     columns, rows: the long form, texts or numbers; None is an empty cell.
-    layout: what readers see.
-    note: shown below.
+    layout: the table for readers.
+    note: the text below it.
     """
 
     columns: Sequence[str]
@@ -79,7 +80,10 @@ class Table:
 
 
 def _blank_repeats(rows: Sequence[Sequence[str]], labels: int) -> list[list[str]]:
-    """Return rows with "" for names, in the first ``labels`` columns, that repeat the row above."""
+    """Return rows with "" for names that repeat those of the row above.
+
+    labels: the number of leading columns with names.
+    """
     blanked, above = [], [""] * labels
     for row in rows:
         names = list(row[:labels])

@@ -57,7 +57,7 @@ class Params(Options):
 
 
 def reads(params: Params) -> list[str]:
-    """Return the metrics that some of the table's runs must have."""
+    """Return the metrics that at least one of the table's runs must have."""
     return list(params.metrics)
 
 
@@ -120,7 +120,7 @@ def _lay_out(
     over = [dims.index(name) for name in params.across if varies[dims.index(name)]]
 
     def cell_names(cell: Key, places: Sequence[int]) -> tuple[str, ...]:
-        """Return the readers' texts of those entries of a cell's key that are at some places."""
+        """Return the readers' texts of the entries of a cell's key at some indices."""
         return tuple(_reader_text(dims[place], cell[place], params.names) for place in places)
 
     table: dict[tuple[str, ...], dict[tuple[str, ...], str]] = {}
@@ -142,10 +142,10 @@ def _lay_out(
 
 
 def _join_network(groups: Mapping[Key, Numbers], agent: int, apart: bool) -> dict[Key, Numbers]:
-    """Return groups of numbers in which the network's metrics are with those of its run's agents.
+    """Move the network's numbers to the rows of its run's agents; return the groups.
 
-    Its floors are with every agent; its other metrics are with the first one, unless ``apart``.
-    groups: numbers by the keys of rows. agent: the place of the agent in a key.
+    Floors go to every agent, other metrics to the first one, unless ``apart``. groups: numbers by
+    the keys of rows. agent: the index of the agent in a key.
     """
     joined = {key: dict(numbers) for key, numbers in groups.items()}
     for network in [key for key in groups if key[agent] == "network"]:
@@ -161,10 +161,10 @@ def _join_network(groups: Mapping[Key, Numbers], agent: int, apart: bool) -> dic
 
 
 def _join_agents(groups: Mapping[Key, Numbers], agent: int) -> dict[Key, Numbers]:
-    """Return groups of numbers in which all numbered agents of a run are one, "agents".
+    """Join the numbered agents of each run into one row, "agents"; return the groups.
 
-    Its value is the least of theirs, followed by the largest; nan if one is. agent: the place of
-    the agent in a key.
+    Its values are the agents' least and largest; nan if one of theirs is. groups: numbers by the
+    keys of rows. agent: the index of the agent in a key.
     """
     joined: dict[Key, dict[str, list[list[Any]]]] = {}
     for key, numbers in groups.items():
@@ -206,7 +206,10 @@ def _format_cells(numbers: Numbers, apart: bool) -> dict[str, str]:
 
 
 def _reader_text(key: str, value: Any, names: dict[str, str] | None) -> str:
-    """Return a key's value as readers see it, or the key itself if ``key`` is empty."""
+    """Return the text for readers of a label's value.
+
+    key: the label; "": the value is a label's name. names: other texts.
+    """
     if value is None:
         return ""
     if text := words.study_text(key, value, names):

@@ -142,7 +142,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
 def _choose_runs(
     column: Column, row: Row, by: str | None, values: Sequence[Any], runs: Sequence[Measured]
 ) -> Iterator[tuple[Any, Measured]]:
-    """Yield each value of ``by`` with the row's run in the column that has it."""
+    """Yield each value of the label ``by`` with the run of a cell of the printed table."""
     selected = selection.select(runs, {**(column.select or {}), **(row.select or {})})
     for value in values:
         chosen = selected if by is None else selection.with_value(selected, by, value)
@@ -151,7 +151,7 @@ def _choose_runs(
 
 
 def _read_number(row: Row, agent: int | str, run: Measured, printed: Any) -> list[Any]:
-    """Return value, lo, hi, difference from print and note of an agent's number in a run."""
+    """Return an agent's value in a run, its interval, its difference from print, and a note."""
     table = run.metrics
     rows = table[(table["metric"] == row.metric) & (table["agent"] == str(agent))]
     if rows.empty:
@@ -172,7 +172,10 @@ def _read_number(row: Row, agent: int | str, run: Measured, printed: Any) -> lis
 
 
 def _format_cell(printed: float | str | None, ours: Sequence[Any]) -> str:
-    """Return the text "print / ours [interval]" of a cell, or our number alone."""
+    """Return the text "print / ours [interval]" of a cell, or our number alone.
+
+    ours: of ``_read_number``.
+    """
     value, lo, hi, _, note = ours
     text = "diverged" if note == "diverged" else words.format_number(value, lo, hi)
     if printed is None:

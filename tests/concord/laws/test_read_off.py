@@ -352,3 +352,21 @@ def test_a_reader_answers_in_whatever_order_it_is_asked(sampler: Any, order: Any
     for number in order:
         expected = ANSWERS[number](StepReader(sampler, problem, network))
         np.testing.assert_equal(ANSWERS[number](reader), expected)
+
+
+@pytest.mark.parametrize("kind", ["de_sgld", "diging_sgld", "push_sum_sgld", "fsgld"])
+def test_a_reader_on_another_problem_reads_that(kind: str) -> None:
+    topology = "server" if kind == "fsgld" else "star"
+    sampler, problem, network, reader = read(kind, {"step_size": 0.02}, topology)
+    other = QuadraticProblem(problem.gram[::-1] + 0.1, problem.shift[::-1] - 1.0)
+    moved, expected = reader.on(other), StepReader(sampler, other, network)
+    assert moved.cycle == expected.cycle
+    same(moved.start.matrix, expected.start.matrix)
+    same(moved.start.offset, expected.start.offset)
+    for k in (0, 1, 5):
+        for part in ("matrix", "offset", "noise"):
+            same(*(getattr(one.read_step(k).choices, part) for one in (moved, expected)))
+    same(
+        reader.read_step(0).choices.matrix,
+        StepReader(sampler, problem, network).read_step(0).choices.matrix,
+    )

@@ -15,7 +15,7 @@ def test_the_fit_of_a_quadratic_potential_is_its_posterior():
     exact = concord.problems.quadratic(H=H, b=b)
     blind = concord.Problem(lambda x: np.einsum("ade,cae->cad", H, x) - b, agents=4, dim=3)
     normal_fit = fit(blind, start=2.0)
-    assert normal_fit.settled
+    assert normal_fit.converged
     np.testing.assert_allclose(normal_fit.mean, exact.posterior.mean, atol=1e-9)
     np.testing.assert_allclose(normal_fit.cov, exact.posterior.cov, rtol=1e-8)
     np.testing.assert_allclose(normal_fit.hessians, H, atol=1e-8)
@@ -57,7 +57,7 @@ def test_units_of_coordinates_do_not_make_a_mode_flat():
     units = np.array([1e-3, 1e3])
     H = np.array([[1.0, 0.95], [0.95, 1.0]]) * np.outer(units, units)
     normal_fit = fit(concord.Problem(lambda x: x @ H / 2, agents=2, dim=2))
-    assert normal_fit.settled
+    assert normal_fit.converged
     np.testing.assert_allclose(
         normal_fit.cov * np.outer(units, units),
         np.linalg.inv([[1.0, 0.95], [0.95, 1.0]]),

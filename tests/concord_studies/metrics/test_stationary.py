@@ -18,7 +18,7 @@ from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
 from concord.stability import PRECISION
 from concord_studies.metrics import stable_step, stationary
-from concord_studies.metrics.stationary import choices_of
+from concord_studies.metrics.stationary import read_choices
 from measurements import RING, law_measurement
 from tracking import Tracking
 from variants import problem
@@ -138,7 +138,7 @@ def test_the_stationary_law_of_gossip(drift, power):
     m = law_measurement(GossipULA(Schedule(1e-4), fusion=Schedule(0.3), drift=drift))
     found = table(stationary, m)
     law = exact.initial_moments(5, 2, m.initial.moments(2))
-    step = choices_of(m.sampler, m.problem, RING)(0)
+    step = read_choices(m.sampler, m.problem, RING)(0)
     for _ in range(6000):
         law = step.apply(*law)
     _, each, _, average = exact.marginals(*law, 5, 2)

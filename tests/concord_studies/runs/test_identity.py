@@ -44,7 +44,7 @@ def change_default(patch, module, field, other):
     own = {"__annotations__": {field.name: field.type}, field.name: other}
     changed = type(owner)(owner.__name__, (owner,), {**own, "__module__": owner.__module__})
     if isinstance(module, type):
-        patch.setattr(kinds, "object_of", lambda room, of: changed)
+        patch.setattr(kinds, "kind_in_module", lambda room, of: changed)
     else:
         patch.setattr(module, "Params", changed)
 

@@ -18,7 +18,7 @@ from concord.samplers.gossip_ula import GossipULA
 from concord.sampling.initial import Law
 from concord.sampling.schedules import Schedule
 from concord_studies.metrics import Measurement
-from concord_studies.metrics.stationary import choices_of
+from concord_studies.metrics.stationary import read_choices
 from steps import recorded
 from variants import problem
 
@@ -134,7 +134,7 @@ def test_where_everyone_is_active_the_law_is_normal() -> None:
     pair = network("complete", 2)
     m = sampled(pair, ticks=50, chains=2)
     found = table(m)
-    choices = choices_of(m.sampler, m.problem, pair)(0)
+    choices = read_choices(m.sampler, m.problem, pair)(0)
     step = exact.Affine(choices.matrix[0], choices.offset[0], choices.noise[0])
     start = exact.initial_moments(2, 2, Law("normal").moments(2))
     law = paths.build_path(exact.Update(lambda k: step), start, 2, 2).law([50])

@@ -92,5 +92,5 @@ def test_chains_have_the_exact_moments(renews, noise):
     mean, cov = theory.average_moments(problem.gram, slopes, sampler.rounds(problem))
     sd = np.sqrt(np.diag(cov))
     assert (np.abs(x.mean(axis=0) - mean) < 4.5 * sd / np.sqrt(chains)).all()
-    # A variance of as many normal draws has this relative standard error; mixtures have somewhat more.
+    # The relative standard error of a variance of normal draws; a mixture has somewhat more.
     np.testing.assert_allclose(x.var(axis=0), sd**2, rtol=6 * np.sqrt(2 / chains))

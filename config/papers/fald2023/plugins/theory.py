@@ -172,8 +172,8 @@ def _settle(a: Block, b: Block) -> np.ndarray | None:
 def fewest_communications(tolerance: float, drift: float) -> tuple[float, float, float]:
     r"""Return scenario A's p_c K, lambda and 1/rho, where W2 is to be at most a tolerance.
 
-    drift: what 1/rho^2 multiplies, H + d/b of FALD and d/b of VR-FALD*. The share z^2 of the squared
-    tolerance is that of the drift; :math:`\lambda \rho` is least over z.
+    drift: what 1/rho^2 multiplies, H + d/b of FALD and d/b of VR-FALD*. The share z^2 of the
+    squared tolerance is that of the drift; :math:`\lambda \rho` is least over z.
     """
 
     def time(z: float) -> float:

@@ -25,9 +25,15 @@ from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.minibatches import Batches
 from concord.options import Count, Options, Positive
-from concord.problems._regression import PriorShare, RowsOfRegression, prior_share
+from concord.problems._regression import GeneralizedLinearProblem, PriorShare, prior_share
 from concord.problems.arrays import divide_rows
-from concord.problems.points import LegacySeed, Table, legacy_data, read_points, required_tables
+from concord.problems.points import (
+    LegacySeed,
+    Table,
+    draw_legacy_data,
+    read_points,
+    required_tables,
+)
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampling.partition import AgentData, Partition, PartitionLike, check_rows
 
@@ -96,7 +102,7 @@ def build(
         features = np.sqrt(params.feature_variance) * rng.standard_normal((points, params.dim))
         targets = features @ truth + params.noise_sd * rng.standard_normal(points)
     else:  # the law of tzikas2024, section 6.2, eq. (26)
-        truth, features, noise = legacy_data(
+        truth, features, noise = draw_legacy_data(
             params.legacy_seed,
             points,
             agents,
@@ -164,11 +170,11 @@ def from_arrays(
     return LinearRegression(data, params)
 
 
-class LinearRegression(RowsOfRegression, QuadraticProblem):
+class LinearRegression(GeneralizedLinearProblem, QuadraticProblem):
     """Linear regression split over agents; a step's cost does not grow with the number of points.
 
     ``gram``, ``shift`` and ``posterior`` are as of any ``QuadraticProblem``. test: features and
-    targets that no agent has, or None. beyond: further points of which the posterior is, too,
+    targets that no agent has, or None. beyond: features and targets that the posterior includes,
     though no agent has them.
     """
 

@@ -28,14 +28,14 @@ from concord.laws.reference_laws import Draws
 from concord.options import Count, NonNegative, Options, Positive
 from concord.problem import ALL, Agents
 from concord.problems import _newton, gaussian_fit
-from concord.problems._regression import PriorShare, RowsOfRegression, prior_share
+from concord.problems._regression import GeneralizedLinearProblem, PriorShare, prior_share
 from concord.problems.arithmetic import multiply, sigmoid, sum_softplus
 from concord.problems.arrays import divide_rows
 from concord.problems.one_data_set import TwoParameters
 from concord.problems.points import (
     LegacySeed,
     Table,
-    legacy_data,
+    draw_legacy_data,
     read_points,
     required_tables,
     split_test_rows,
@@ -133,7 +133,7 @@ DECLARES = ProblemDeclaration(needs=needs)
 
 
 def _count_test_rows(params: Params, rows: int) -> int:
-    """Return how many of a data set's rows are for testing."""
+    """Return the number of test rows of a data set with this many rows."""
     return round(params.test_fraction * rows)
 
 
@@ -153,7 +153,7 @@ def build(
         features, labels = points
     elif params.dataset == "synthetic" and params.legacy_seed is not None:
         # The law of tzikas2024, section 6.3, eq. (29).
-        truth, features, labels = legacy_data(
+        truth, features, labels = draw_legacy_data(
             params.legacy_seed,
             _count_points(params, agents),
             agents,
@@ -179,9 +179,10 @@ Rows = tuple[np.ndarray, np.ndarray]  # features, labels
 def _load(
     params: Params, stream: Stream, data_sets: DataSets, parts: Parts | None
 ) -> tuple[np.ndarray, np.ndarray, Rows | None]:
-    """Load training features and labels, and the test rows if there are any, of a data set.
+    """Load a data set's training features and labels, and its test rows if there are any.
 
-    Where a table says who holds which row, the others are the test rows, and all rows are returned.
+    parts: each agent's rows by a table; then the rows of no agent are for testing, and all rows are
+    returned. None: the agents' rows are not known yet.
     """
     features, labels = data_sets.points(params.dataset)
     if parts is None:
@@ -206,7 +207,7 @@ def _load(
 
 
 def _count_points(params: Params, agents: int) -> int:
-    """Return the number of points over all agents."""
+    """Return the number of points of the options, over all agents."""
     return params.points if params.points_per_agent is None else agents * params.points_per_agent
 
 
@@ -276,7 +277,7 @@ def from_arrays(
     return LogisticRegression(data, params)
 
 
-class LogisticRegression(TwoParameters, RowsOfRegression):
+class LogisticRegression(TwoParameters, GeneralizedLinearProblem):
     """Logistic regression split over agents.
 
     ``data`` holds the agents' rows, ``test`` the features and labels that no agent has, if any.
@@ -302,21 +303,21 @@ class LogisticRegression(TwoParameters, RowsOfRegression):
         self.prior_gradient_at = truth if params.prior_gradient_at == "truth" else None
 
     @cached_property
-    def _transposed(self) -> np.ndarray:
+    def _transposed_features(self) -> np.ndarray:
         """Return the features of all agents, transposed: (agents, dim, points)."""
         return np.ascontiguousarray(self.data.features.swapaxes(1, 2))
 
     @cached_property
     def _signed(self) -> np.ndarray:
         """Return the transposed features times 1 - 2 y: losses are log(1 + exp(x^T signed))."""
-        return self._transposed * (1 - 2 * self.data.targets)[:, None]
+        return self._transposed_features * (1 - 2 * self.data.targets)[:, None]
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return sum_j (h(z_j) - y_j) X_j - s grad log p(x_i), (chains, agents, dim).
 
         h is the logistic function.
         """
-        residual = sigmoid(x.swapaxes(0, 1) @ self._transposed)  # (agents, chains, points)
+        residual = sigmoid(x.swapaxes(0, 1) @ self._transposed_features)  # (agents, chains, points)
         residual -= self.data.targets[:, None]
         # Padded rows have zero features, so their residual does not count.
         slopes = multiply(residual.swapaxes(0, 1), self.data.features)
@@ -340,8 +341,8 @@ class LogisticRegression(TwoParameters, RowsOfRegression):
                 "the potentials have Hessians with a Gaussian prior alone, whose gradient is taken "
                 "at the iterate; use prior: gaussian, prior_gradient_at: iterate"
             )
-        chances = sigmoid(x.swapaxes(0, 1) @ self._transposed)
-        along = v.swapaxes(0, 1) @ self._transposed
+        chances = sigmoid(x.swapaxes(0, 1) @ self._transposed_features)
+        along = v.swapaxes(0, 1) @ self._transposed_features
         along *= chances
         along *= np.subtract(1.0, chances, out=chances)
         product = multiply(along.swapaxes(0, 1), self.data.features)
@@ -368,14 +369,14 @@ class LogisticRegression(TwoParameters, RowsOfRegression):
 
         The gradient there is at most 1e-10.
         """
-        data, precision = self._solver.part(agents), self._precision(curvature)[agents]
+        data, precision = self._solver.select(agents), self._precision(curvature)[agents]
         first = linear.swapaxes(0, 1), start.swapaxes(0, 1)
         x, cost = _newton.minimize(data, precision, *first)
         return np.ascontiguousarray(x.swapaxes(0, 1)), cost.T
 
     @cached_property
     def _solver(self) -> _newton.SignedFeatures:
-        """Return the data of the Newton solver."""
+        """The features in the form of the Newton solver."""
         return _newton.SignedFeatures.from_signed(np.ascontiguousarray(self._signed.swapaxes(1, 2)))
 
     def _precision(self, curvature: np.ndarray) -> np.ndarray:
@@ -448,7 +449,7 @@ class LogisticRegression(TwoParameters, RowsOfRegression):
 
 
 def _count_mistakes(x: np.ndarray, features: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return how many of the points (rows, dim) each x_i misclassifies, (chains, agents)."""
+    """Return the number of points (rows, dim) that each x_i misclassifies, (chains, agents)."""
     is_one, transposed = labels > 0.5, features.T
     wrong = np.empty(x.shape[:2], dtype=np.int64)
     # Chains in blocks whose predictions stay in cache.

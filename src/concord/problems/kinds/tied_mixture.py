@@ -109,7 +109,7 @@ def draw_points(params: Params, rng: np.random.Generator) -> np.ndarray:
 
 
 def mixture(params: Params, points: np.ndarray, parts: list[np.ndarray]) -> TiedMixture:
-    """Return the mixture of given points, (points,).
+    """Build the problem of given points, (points,).
 
     parts: the rows of each agent, an array for each.
     """
@@ -355,9 +355,9 @@ def _means(params: Params, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _component_contrasts(params: Params, x: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Return 2 p_j - 1 of points j (..., n) at parameters x (..., 2), with p_j as follows.
+    """Return 2 p_j - 1 for points j (..., n) at parameters x (..., 2).
 
-    Point j is of the second component with probability p_j.
+    p_j: the probability that point j is of the second component.
     """
     first, mean = _means(params, x)
     half_weight, middle = (mean - first) * (0.5 / params.variance), (first + mean) / 2

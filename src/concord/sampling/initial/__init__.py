@@ -20,7 +20,7 @@ class Law(Chosen):
     room = "initial"
 
     def moments(self, dim: int) -> Moments | None:
-        """Return mean (dim,) and covariance (dim, dim) of one agent. None if not known.
+        """Return mean (dim,) and covariance (dim, dim) of one agent's start; None if not known.
 
         Agents are independent.
         """
@@ -28,7 +28,7 @@ class Law(Chosen):
 
 
 def positions(law: Law, problem: Problem, shape: Shape, rng: np.random.Generator) -> np.ndarray:
-    """Return x^(0), (chains, agents, dim), float64 unless the problem declares another dtype."""
+    """Draw initial positions of a shape, float64 unless the problem declares another dtype."""
     x0 = np.asarray(law.module.draw(law.params, problem, shape, rng))
     if x0.shape != shape:
         raise ConcordError(

@@ -30,7 +30,7 @@ class Schedule:
     __slots__ = ("a", "b", "c", "exponent")
 
     def __init__(self, a: float, b: float = 1.0, c: float = 0.0, exponent: float = 1.0) -> None:
-        """Set the parameters of the papers' form of a step size."""
+        """Set the parameters of a / (b + c k)^exponent."""
         self.a, self.b, self.c, self.exponent = map(float, (a, b, c, exponent))
 
     def __eq__(self, other: object) -> bool:
@@ -47,7 +47,7 @@ class Schedule:
 
     @classmethod
     def parse(cls, value: object, where: str) -> Schedule:
-        """Return the schedule of a YAML form; ``where`` is the file and key for messages.
+        """Build a schedule from its YAML form; ``where`` is the file and key for messages.
 
         A ConcordError if the form or kind is unknown, or a number is not positive.
         """
@@ -104,7 +104,7 @@ class Schedule:
         return str(form["kind"]) if isinstance(form, dict) else "constant"
 
     def plain(self) -> float | dict[str, object]:
-        """Return the YAML form that ``parse`` reads, the same for the same schedule."""
+        """Return the YAML form that ``parse`` reads; equal schedules have equal forms."""
         if self.c == 0:
             return self.initial
         if (self.b, self.exponent) == (1, 1):
@@ -133,7 +133,7 @@ class FunctionSchedule(Schedule):
     constant, decay = False, math.nan  # nobody knows
 
     def __init__(self, form: Chosen, function: Callable[[float], float]) -> None:
-        """Set the stated form, and its function of k."""
+        """Set the YAML form, and the function of k."""
         super().__init__(math.nan)
         self.form, self.function = form, function
 

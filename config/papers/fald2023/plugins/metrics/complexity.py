@@ -1,6 +1,7 @@
-"""What Theorems 1 and 3 cost for a tolerance of W2: the formulas of section 9, at Table 5's values."""
+"""What a tolerance of W2 costs by Theorems 1 and 3: formulas of section 9, values of Table 5."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, series, unmet_need, yields
@@ -24,12 +25,13 @@ from ..theory import CLIENTS, RENEWAL, TABLE_5
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the least communications and iterations for each tolerance, with their physical times.
 
-    They follow from formulas alone. Of the run only counts whether its sampler renews references, and
-    its recorded iterations are 1 over the tolerances.
+    They follow from formulas alone. Of the run only count whether its sampler renews references,
+    and its recorded iterations, which are 1 over the tolerances.
     """
-    renews = getattr(m.sampler, "renews", None)
-    if renews is None:
+    sampler: Any = m.sampler
+    if not hasattr(sampler, "renews"):
         raise unmet_need("complexity", "the sampler fald")
+    renews = sampler.renews
     drift = TABLE_5["d"] / CLIENTS + (0.0 if renews else TABLE_5["H"])
     variance = 0.0 if renews else TABLE_5["V_pi"]
     error = TABLE_5["J"] / CLIENTS

@@ -40,8 +40,8 @@ def rows(m: Measurement) -> Iterator[Row]:
 
     They are of the clients' average. Reference predictions, regions and moments are those of the
     weighted points of the posterior (``problem.reference``). score_hpd: the mean over alpha of
-    |eta/eta' - 1|, where pi(x) >= exp(-eta) has probability 1 - alpha. score_w2: after tenths of the
-    draws. log_density: along the draws, of the first chain.
+    |eta/eta' - 1|, where pi(x) >= exp(-eta) has probability 1 - alpha. score_w2: after tenths of
+    the draws. log_density: along the draws, of the first chain.
     """
     problem: Any = m.problem
     test = getattr(problem, "test", None)
@@ -79,10 +79,10 @@ def rows(m: Measurement) -> Iterator[Row]:
     yield from series(ticks, "average", {"log_density": energies[0] - least}, chance=False)
 
 
-def _potential(problem: object, points: np.ndarray) -> np.ndarray:
+def _potential(problem: Any, points: np.ndarray) -> np.ndarray:
     """Return the negative log posterior at points, (points, dim), up to a constant."""
-    each = np.repeat(points[:, None], problem.agents, axis=1)  # type: ignore[attr-defined]
-    total: np.ndarray = problem.potential(each).sum(axis=1)  # type: ignore[attr-defined]
+    each = np.repeat(points[:, None], problem.agents, axis=1)
+    total: np.ndarray = problem.potential(each).sum(axis=1)
     return total
 
 

@@ -1,4 +1,4 @@
-"""Exact laws of FALD and VR-FALD* with any number of clients, and conditions of Theorems 1 and 3."""
+"""Exact laws of FALD and VR-FALD* with any number of clients, and the theorems' steps."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from concord.laws.wasserstein import w2
-from concord.problem import Quadratic
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, series, unmet_need, yields
 from concord_studies.metrics._theorems import Condition, condition_rows
@@ -43,10 +42,12 @@ def rows(m: Measurement) -> Iterator[Row]:
     chance_share: what a chain of the printed length adds to its mean square by chance, if the
     average were the Langevin diffusion of step gamma/b: an approximation. average_trace,
     average_bias, average_w2: of the average's first and second moments. All are infinite where
-    moments grow without end. theorem.step size: whether the step is at most gamma_2, of Theorem 20 or 28.
+    moments grow without end. theorem.step size: whether the step is at most gamma_2, of Theorem
+    20 or 28.
     """
-    problem, target = m.problem, m.problem.posterior
-    if not hasattr(m.sampler, "rounds") or not isinstance(problem, Quadratic) or target is None:
+    problem: Any = m.problem
+    target = problem.posterior
+    if not hasattr(m.sampler, "rounds") or target is None:
         raise unmet_need("rounds", "the sampler fald on Gaussian clients")
     rounds = m.sampler.rounds(problem)
     slopes = problem.gram @ target.mean - problem.shift
@@ -60,7 +61,7 @@ def rows(m: Measurement) -> Iterator[Row]:
             "asymptotic_bias": (np.trace(cov) + away @ away - total) ** 2,
             "average_trace": np.trace(cov) / total,
             "average_bias": np.sqrt(away @ np.linalg.solve(target.cov, away)),
-            "average_w2": w2(target.mean + away, cov, target),
+            "average_w2": float(w2(target.mean + away, cov, target)),
         }
     values = np.linalg.eigvalsh(target.cov)
     kept = (ITERATIONS - BURN_IN) * rounds.step / problem.agents

@@ -4,8 +4,8 @@ r"""Clients with Gaussian potentials as in section 10.1, whose laws the print le
 
 The laws are drawn as the released code draws those of its five clients in 200 dimensions: means
 :math:`\mu_i \sim N(0, 10^2 I)`, a scale from U(0.1, 10.1) for each client, and for each pair of its
-coordinates two eigenvalues from U(0, 1) and an angle. They are the same in every run, as there. Clients
-start at the posterior's mean, as in the print.
+coordinates two eigenvalues from U(0, 1) and an angle. They are the same in every run, as there.
+Clients start at the posterior's mean, as in the print.
 """
 
 from typing import Annotated, Literal

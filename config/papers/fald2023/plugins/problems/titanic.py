@@ -1,12 +1,13 @@
-r"""Logistic regression of who survived the Titanic, as in section 10.2, by the counts of Dawson (1995).
+r"""Logistic regression of who survived the Titanic (section 10.2), by the counts of Dawson (1995).
 
 .. math:: U^i(x) = \sum_j \bigl[ o_{ij} \log(1 + e^{-z_{ij}^\top x})
-                   + (1 - o_{ij}) \log(1 + e^{z_{ij}^\top x}) \bigr] + \frac{\lVert x \rVert^2}{2 v b}
+                   + (1 - o_{ij}) \log(1 + e^{z_{ij}^\top x}) \bigr]
+                   + \frac{\lVert x \rVert^2}{2 v b}
 
-The four covariates are not printed; ours are an intercept, the class (crew, third, second, first: 0 to
-3), sex and age, standardized over the training rows. The 441 test rows are the same in every run, so that
-the step has one value; clients get shares of either label by a Dirichlet law. They start at the
-posterior's mean.
+The four covariates are not printed; ours are an intercept, the class (crew, third, second, first: 0
+to 3), sex and age, standardized over the training rows. The 441 test rows are the same in every
+run, so that the step has one value; clients get shares of either label by a Dirichlet law. They
+start at the posterior's mean.
 """
 
 from typing import Annotated

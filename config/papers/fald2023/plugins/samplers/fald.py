@@ -8,9 +8,10 @@ In iteration k every client takes
 
 of the posterior's covariance, and with probability p_c all take the mean. The noise is
 :math:`w_i = \sqrt{\tau} \, \xi + \sqrt{1 - \tau} \, \xi_i` in equation (4) and
-:math:`\sqrt{\tau / b} \, \xi + \sqrt{1 - \tau} \, \xi_i` in equation (18) and Algorithms 1 to 3. With
-``renews``, :math:`g_i = \nabla f_i(x_i) - \nabla f_i(y) + \frac1b \sum_j \nabla f_j(y)`, where y becomes
-the mean of the x_i with probability :math:`q_c = p_c`, to be used from the next step on.
+:math:`\sqrt{\tau / b} \, \xi + \sqrt{1 - \tau} \, \xi_i` in equation (18) and Algorithms 1 to 3.
+With ``renews``,
+:math:`g_i = \nabla f_i(x_i) - \nabla f_i(y) + \frac1b \sum_j \nabla f_j(y)`, where y becomes the
+mean of the x_i with probability :math:`q_c = p_c`, to be used from the next step on.
 
 Source: equations (2), (4), (5), (8) to (10) and (18), section 10.1 of fald2023.
 Price: a gradient of every client per step, and for an average a vector to the server and back; for
@@ -51,7 +52,6 @@ class FALD(FullGradientSampler[State]):
 
     name: ClassVar[str] = "FALD as printed"
     needs: ClassVar[Needs] = Needs("server")
-    biased: ClassVar[str] = "by (4) with common noise, the posterior to the power 1/b"
 
     part: Annotated[Positive, "part f of the step p_c gamma-bar"]
     communication: Annotated[PositiveShare, "probability p_c that clients take the average"] = 1.0

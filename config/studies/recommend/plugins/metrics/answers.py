@@ -36,7 +36,7 @@ from concord_arena import prices, recommend, scores
 from concord_arena.entries import scale_entries
 from concord_arena.question import READS, Question, Wish
 from concord_arena.read_outs import bytes_of, read_out
-from concord_arena.trials import Trials
+from concord_arena.trials import TrialRunner
 from concord_studies.metrics import Measurement, Row, yields
 
 BUDGETS = ({"gradients": 100}, {"bytes": 6400}, {"gradients": 1000}, {"bytes": 64000})
@@ -256,7 +256,7 @@ def _sampled_case(m: Measurement, case: int) -> Iterator[Number]:
 def _least_of_chains(m: Measurement, problem: Problem, budget: Any, names: Any) -> float:
     """Return the least score of chains along entries' steps, of agents and of their average."""
     gaussian = fit(problem)
-    trials = Trials(
+    trials = TrialRunner(
         _build_question(m, problem, gaussian, budget), CHAINS, seed=1, initial=_initial_law(m)
     )
     least = np.inf
