@@ -3,6 +3,8 @@
 import glob
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +39,7 @@ RUN = {
     "your-data.md": "test_document_blocks.py",
     "your-sampler.md": "test_document_blocks.py",
     "own-study.md": "test_document_blocks.py",
+    "plugins.md": "test_document_blocks.py",
 }
 # Rules that are no file's: what somebody types after `snakemake`.
 RULES = re.compile(r"^ *(?:rule|use rule \w+ as) (\w+)", re.M)
@@ -142,6 +145,19 @@ def test_lazy_agents_are_nearer_at_the_large_step_only(tutorial):
     assert far[0.002, plug] > far[0.002, "de_sgld"]
     point = np.sqrt(np.trace(problem.posterior.cov))
     assert far[0.02, plug] > point > far[0.002, plug]
+
+
+def test_the_tests_of_ones_own_metric_and_figure(tmp_path):
+    study = tmp_path / "config" / "papers" / "mystudy"
+    paths = [study / "plugins" / name for name in ("metrics/spread.py", "figures/spreads.py")]
+    for path, code in zip(
+        [*paths, tmp_path / "test_mine.py"], fenced(page("plugins.md"), "python"), strict=True
+    ):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(code)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_mine.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert "2 passed" in done.stdout, done.stdout
 
 
 def test_the_workflow_inside_another_one_is_that_of_a_template():

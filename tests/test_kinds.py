@@ -34,7 +34,9 @@ def test_a_misspelled_kind_suggests_the_nearest():
     assert str(caught.value) == sentence
 
 
-@pytest.mark.parametrize("kind", ["", "_axes", "style", None, 3, ["curves"], "../samplers/c_ula"])
+@pytest.mark.parametrize(
+    "kind", ["", "_axes", "panels", "style", None, 3, ["curves"], "../samplers/c_ula"]
+)
 def test_what_is_not_a_kind_cannot_be_chosen(kind):
     with pytest.raises(ConcordError, match=r"there is no figure"):
         kinds.find("figures", kind, "x")

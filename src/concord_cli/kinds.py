@@ -3,6 +3,7 @@
 import json
 import os
 from argparse import Namespace
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -14,8 +15,12 @@ from concord_studies.catalog import as_text, describe_kind, find_kinds, summariz
 from concord_studies.failures import print_error
 
 
-def find_plugins(options: Namespace) -> None:
-    """Use the plug-ins of studies; report a study with one that is broken, and keep the others."""
+def find_plugins(options: Namespace, words: Sequence[str] = ()) -> None:
+    """Use the plug-ins of studies; report a study with one that is broken, and keep the others.
+
+    words: names of kinds that the command is about. A ConcordError if the broken study has one of
+    them, since another one would be taken for it.
+    """
     if options.plugins:
         use_plugins(options)
         return
@@ -25,6 +30,8 @@ def find_plugins(options: Namespace) -> None:
             kinds.use(*sound, study)
             sound.append(study)
         except ConcordError as error:
+            if any(path.stem in words for path in study.glob("plugins/*/*.py")):
+                raise
             print_error(str(error), 0)
     kinds.use(*sound)
 
@@ -58,7 +65,7 @@ def list_kinds(options: Namespace) -> None:
 
 def describe(options: Namespace) -> None:
     """Tell a kind's equation, source, price, needs and options."""
-    find_plugins(options)
+    find_plugins(options, [options.kind])
     descriptions = [describe_kind(*kind) for kind in find_named(options.kind)]
     print(
         json.dumps(descriptions, indent=1)

@@ -13,7 +13,7 @@ from concord_cli.kinds import find_named, find_plugins
 
 def test(options: Namespace) -> None:
     """Test kinds, and say how each check ended; a ConcordError if one failed."""
-    find_plugins(options)
+    find_plugins(options, options.kinds)
     output = sys.stderr if options.json else sys.stdout
     outcomes = []
     with redirect_stdout(sys.stderr):  # what plug-ins print is no outcome

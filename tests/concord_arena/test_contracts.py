@@ -65,7 +65,7 @@ def members(protocol):
     return {n for n in names if not n.startswith("_")} | properties | set(list_methods(protocol))
 
 
-@pytest.mark.parametrize(("package", "kind"), ALL, ids="/".join)
+@pytest.mark.parametrize(("package", "kind"), ALL, ids=["/".join(one) for one in ALL])
 def test_every_kind_keeps_its_contract(package, kind):
     """It is documented, its options are described, its functions take what the protocols say."""
     module = kinds.find(package, kind, "tests")

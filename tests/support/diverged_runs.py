@@ -46,9 +46,10 @@ STEPS = np.arange(LAST + 1)[None, :, None].repeat(CHAINS, 0).repeat(AGENTS, 2)
 RING = build_graph("ring", AGENTS)
 HIDDEN = Conditions(privacy={"clip": 1.0, "sigma": 9.0}, compute={"seconds": 0.5})
 NETWORKS = Network(RING, None), Network(RING, HIDDEN)
-# Those that read no chain are tested with the theorems they are about.
-CHAINLESS = {"admm_law", "answers", "coded_bits", "recorded", "two_modes"}
-FAMILIES = sorted({*kinds.names("metrics")} - CHAINLESS)
+# Those that read no chain, or problems and samplers that no run here has.
+APART = {"admm_law", "answers", "coded_bits", "complexity", "recorded", "rounds", "two_modes"}
+APART |= {"predictive_scores"}
+FAMILIES = sorted({*kinds.names("metrics")} - APART)
 DIMENSIONS = {
     "x": ("chain", "draw", "agent", "dim"),
     "x_average": ("chain", "draw", "dim"),

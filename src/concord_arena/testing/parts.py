@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cache, partial
 from itertools import product
@@ -11,20 +12,16 @@ from typing import Any, TypeVar
 import numpy as np
 
 from concord import streams
-from concord.chains import Labels, sample_chains
 from concord.contracts import declaration_of_problem, dtype_of
 from concord.errors import ConcordError
-from concord.networks.network import Network
-from concord.networks.topology import ChosenTopology, build_graph
+from concord.networks.topology import ChosenTopology
 from concord.options import plain
 from concord.problem import WithMiniBatches, WithPotential
 from concord.problems.from_options import NoDataSets
-from concord.record import Record
-from concord.samplers.de_sgld import DESGLD
 from concord.sampling import initial, partition
-from concord.sampling.schedules import Schedule
+from concord_arena.testing.runs import sample_run
 from concord_arena.testing.variants import GradientOnly, Inapplicable, expect, regression, variants
-from concord_studies.metrics import Measurement, Row, check_network, find_family
+from concord_studies.metrics import Row, check_network, find_family
 
 AGENTS, CHAINS = 3, 2
 
@@ -118,12 +115,8 @@ def draws_have_the_stated_moments(module: Any) -> None:
 def a_run_is_measured_or_refused(module: Any) -> None:
     """Check that a short run of DE-SGLD gives rows of the family's metrics, or a ConcordError."""
     family = find_family(_kind_name(module))
-    network, start = Network(build_graph("ring", 5), None), initial.Law("normal")
-    sampler, stream = DESGLD(Schedule(0.01)), partial(streams.generator, 1)
-    about: Any = {"law": start, "record": Record(), "seed": 1, "labels": Labels()}
     for problem in (regression(5, 2), GradientOnly(5)):
-        trace = sample_chains(sampler, problem, network, chains=4, iterations=6, **about)
-        run = Measurement(trace, problem, network, sampler, start, 6, stream)
+        run = sample_run(problem)
         try:
             check_network(_kind_name(module), None)
             rows = list(family.rows(run))
@@ -138,6 +131,32 @@ def a_run_is_measured_or_refused(module: Any) -> None:
             expect(named, f"it yields {row.metric!r}, which yields does not name")
             exact = any(fnmatchcase(row.metric, name) for name in family.exact)
             expect(not (exact and row.chance), f"{row.metric!r} is exact, and random")
+
+
+def no_number_of_diverged_chains_is_finite(module: Any) -> None:
+    """Check that what depends on draws is nan or infinite once all chains have diverged.
+
+    What another seed leaves as it is, such as a count of messages, does not depend on them.
+    """
+
+    def sample_twice(problem: Any) -> list[Any]:
+        check_network(_kind_name(module), None)
+        run, other = sample_run(problem), sample_run(problem, seed=2)
+        return [run, *({row[:3]: row for row in family.rows(m)} for m in (run, other))]
+
+    family = find_family(_kind_name(module))
+    for _, (run, sound, other) in _try(sample_twice, (regression(5, 2), GradientOnly(5))):
+        dimensions, at = run.trace.variables["diverged_at"]
+        variables = {**run.trace.variables, "diverged_at": (dimensions, np.full_like(at, 3))}
+        lost = replace(run.trace, variables=variables).mask_diverged()
+        for row in family.rows(replace(run, trace=lost)):
+            values = {measured[row[:3]].value for measured in (sound, other) if row[:3] in measured}
+            depends = row.iteration >= 3 and row.chance and len(values) > 1
+            expect(
+                not (depends and np.isfinite(row.value)),
+                f"{row.metric} of agent {row.agent} is {row.value} after all chains diverged; let "
+                "nan in the trace make it nan or infinite (no nanmean, no > on what may be nan)",
+            )
 
 
 @cache
@@ -262,5 +281,5 @@ CHECKS: dict[str, tuple[Callable[[Any], None], ...]] = {
     "schedules": (values_are_positive_numbers,),
     "partitions": (every_row_has_one_agent,),
     "initial": (draws_have_the_stated_moments,),
-    "metrics": (a_run_is_measured_or_refused,),
+    "metrics": (a_run_is_measured_or_refused, no_number_of_diverged_chains_is_finite),
 }

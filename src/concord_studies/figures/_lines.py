@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from concord_studies import results, scores, selection
 from concord_studies.figures import _axes, style
-from concord_studies.figures._panels import Cell, split_lines
+from concord_studies.figures.panels import Cell, split_lines
 from concord_studies.results import AVERAGE, Divergence, Measured, Series
 
 Params = Any  # those of curves, of one panel

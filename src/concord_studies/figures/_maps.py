@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch, Rectangle
 
 from concord_studies.figures import style
-from concord_studies.figures._panels import SMALL_PER_INCH, Panels, arrange_panels
+from concord_studies.figures.panels import SMALL_PER_INCH, Panels, arrange_panels
 from concord_studies.results import Measured
 
 _HATCH: dict[str, Any] = {"facecolor": "white", "edgecolor": "#cccccc", "hatch": "////", "lw": 0}

@@ -73,7 +73,7 @@ from concord_studies.figures._lines import (
     mark_divergence,
     read_panel,
 )
-from concord_studies.figures._panels import (
+from concord_studies.figures.panels import (
     Columns,
     Names,
     Panels,

@@ -29,7 +29,7 @@ from concord.networks.topology import build_graph
 from concord.options import Options
 from concord_studies import selection
 from concord_studies.figures import style
-from concord_studies.figures._panels import Names, Panels, Select, arrange_panels
+from concord_studies.figures.panels import Names, Panels, Select, arrange_panels
 from concord_studies.results import Measured
 
 NODE = 12.0  # largest diameter in points

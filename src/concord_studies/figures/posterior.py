@@ -27,7 +27,7 @@ from concord.options import Count, Options, Some
 from concord_studies import results, selection, words
 from concord_studies.contracts import Read
 from concord_studies.figures import style
-from concord_studies.figures._panels import Panels, arrange_panels
+from concord_studies.figures.panels import Panels, arrange_panels
 from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
 

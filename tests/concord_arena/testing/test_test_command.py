@@ -126,6 +126,22 @@ def test_a_step_that_returns_no_state_is_named(said_of):
     assert sentence in said_of(SAMPLER)
 
 
+def test_a_metric_that_leaves_out_diverged_chains_is_told_so(said_of):
+    text = '''"""The spread of draws."""
+import numpy as np
+from concord_studies.metrics import series, yields
+
+@yields("spread")
+def rows(m):
+    """Yield the spread."""
+    spread = np.nan_to_num(m.trace["x"].std(axis=(0, 3)))
+    yield from series(m.trace.draw, m.agents, {"spread": spread})
+'''
+    output = said_of(text, "metrics")
+    assert "spread of agent 0 is 0.0 after all chains diverged; let" in output
+    assert "1 of 5 checks failed" in output
+
+
 def test_a_problem_without_from_chain_is_told_what_it_lacks(said_of):
     output = said_of(BOWL.replace("from_chain", "other"), "problems")
     assert "it has no from_chain(first); return itself" in output

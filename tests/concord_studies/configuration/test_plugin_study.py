@@ -258,6 +258,14 @@ def test_studies_of_one_name_have_kinds_of_their_own(study, tmp_path):
         kinds.use(study, tmp_path / "elsewhere" / "mine")
 
 
+def test_a_kind_that_clashes_is_neither_described_nor_tested(study, capsys):
+    (study / "plugins" / "topologies" / "ring.py").write_text(RAILS)
+    for command in ("describe", "test"):
+        assert "ring" in refused(capsys, command, "ring")
+    assert main(["describe", "star"]) == 0  # which the broken study leaves alone
+    assert "ring.py" in capsys.readouterr().err
+
+
 def test_a_file_elsewhere_is_not_executed(study, tmp_path, capsys):
     (tmp_path / "elsewhere.py").write_text(RAILS)
     for place in (study / "plugins" / "linked.py", study / "plugins" / "topologies" / "linked.py"):

@@ -66,6 +66,7 @@ def texts(figure: Any) -> list[str]:
 
 def draw(kind: str, runs: list[Measured], folder: Path | None = None) -> Any:
     """Draw the panels whose run is there, into a file if there is a folder, without a warning."""
+    assert kind in OPTIONS, f"give {kind} options in OPTIONS, for which it draws RUNS"
     module, options = kinds.find("figures", kind, "figure"), dict(OPTIONS[kind])
     if "panels" in options:
         options["panels"] = options["panels"][: len(runs)]

@@ -46,6 +46,7 @@ def measured_run(case: str, chains: int = CHAINS, lost: int | None = None) -> Me
 
 def tabulated(kind: str, runs: Iterable[Measured]) -> Table:
     """Make the table without a warning."""
+    assert kind in OPTIONS, f"give {kind} options in OPTIONS, for which it shows the runs of CASES"
     module = kinds.find("tables", kind, "table")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

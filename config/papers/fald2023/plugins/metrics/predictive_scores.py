@@ -7,6 +7,7 @@ import numpy as np
 
 from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import mean_interval
+from concord.laws.reference_laws import Draws
 from concord.laws.wasserstein import w2
 from concord.problems.arithmetic import sigmoid
 from concord_studies.contracts import Label
@@ -44,9 +45,10 @@ def rows(m: Measurement) -> Iterator[Row]:
     """
     problem: Any = m.problem
     test = getattr(problem, "test", None)
-    if test is None or "x_average" not in m.trace:
-        raise unmet_need("predictive_scores", "test rows, and record.average: true")
-    x, (Z, labels), truth = m.trace["x_average"][:, m.late], test, problem.reference
+    truth = getattr(problem, "reference", None)
+    if test is None or "x_average" not in m.trace or not isinstance(truth, Draws):
+        raise unmet_need("predictive_scores", "test rows, draws as a reference, record.average")
+    x, (Z, labels) = m.trace["x_average"][:, m.late], test
     weights = np.full(len(truth.values), 1 / len(truth.values))
     weights = weights if truth.weights is None else truth.weights
     expected = weights @ sigmoid(truth.values @ Z.T)

@@ -29,7 +29,7 @@ from concord_studies import results, selection, words
 from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.figures._axes import label_log_axis
-from concord_studies.figures._panels import Columns, Names, Panels, Rows, cross_panels
+from concord_studies.figures.panels import Columns, Names, Panels, Rows, cross_panels
 from concord_studies.option_notes import NamesIterations
 from concord_studies.results import Measured
 

@@ -25,7 +25,7 @@ from concord_studies import selection
 from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.figures._axes import label_log_axis
-from concord_studies.figures._panels import Panels, arrange_panels
+from concord_studies.figures.panels import Panels, arrange_panels
 from concord_studies.option_notes import NamesRuns
 from concord_studies.results import Measured
 

@@ -22,7 +22,7 @@ from concord.options import Options
 from concord_studies import selection
 from concord_studies.contracts import Read
 from concord_studies.figures import style
-from concord_studies.figures._panels import Names, Rows
+from concord_studies.figures.panels import Names, Rows
 from concord_studies.results import Measured
 
 

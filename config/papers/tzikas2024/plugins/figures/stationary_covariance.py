@@ -24,7 +24,7 @@ from concord.options import Options
 from concord_studies import results, selection
 from concord_studies.contracts import Read
 from concord_studies.figures import style
-from concord_studies.figures._panels import (
+from concord_studies.figures.panels import (
     Columns,
     Names,
     Panels,

@@ -21,7 +21,7 @@ from concord.options import Options, Some
 from concord_studies import selection, words
 from concord_studies.figures import style
 from concord_studies.figures._maps import CellMap, draw_maps, explain_hatches
-from concord_studies.figures._panels import Names
+from concord_studies.figures.panels import Names
 from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
 

@@ -19,7 +19,7 @@ from concord_studies import scores, selection
 from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.figures._axes import label_log_axis
-from concord_studies.figures._panels import Names, Panels, arrange_panels, split_lines
+from concord_studies.figures.panels import Names, Panels, arrange_panels, split_lines
 from concord_studies.results import Measured
 
 

@@ -19,7 +19,7 @@ from concord_studies import scores, selection
 from concord_studies.contracts import PRICES, Read
 from concord_studies.figures import style
 from concord_studies.figures._axes import label_ends, label_log_axis
-from concord_studies.figures._panels import Names, Panels, arrange_panels
+from concord_studies.figures.panels import Names, Panels, arrange_panels
 from concord_studies.results import Measured
 
 BEST = 5  # named and colored

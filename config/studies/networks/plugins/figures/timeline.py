@@ -27,7 +27,7 @@ from concord.options import Index, Options, Some
 from concord_studies import results, selection, words
 from concord_studies.contracts import Read
 from concord_studies.figures import _axes, style
-from concord_studies.figures._panels import Names, Panels, Rows, cross_panels
+from concord_studies.figures.panels import Names, Panels, Rows, cross_panels
 from concord_studies.results import Measured
 
 

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from concord.options import Options, Some
 from concord_studies import selection
 from concord_studies.figures import style
-from concord_studies.figures._panels import Names
+from concord_studies.figures.panels import Names
 from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured, series
 
