@@ -30,6 +30,7 @@ _PUBLIC = {
     "network": "networks.construction",
     "problems": "problems",
     "sample": "calls",
+    "share_all": "problems.share_all",
     "w2": "distances",
 }
 # What needs studies, or the arena, lives there.

@@ -13,6 +13,7 @@ from concord.models.numpyro import from_numpyro as from_numpyro
 from concord.models.pymc import from_pymc as from_pymc
 from concord.networks.construction import network as network
 from concord.problems.function_problem import Problem as Problem
+from concord.problems.share_all import share_all as share_all
 from concord.sampler import FullGradientSampler as FullGradientSampler
 from concord.sampler import Sampler as Sampler
 from concord.sampling.trace_files import load as load

@@ -1,10 +1,11 @@
 """What regression problems share: the prior's share of an agent, and mini-batch gradients."""
 
 from collections.abc import Callable
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from concord.errors import ConcordError
 from concord.problem import ALL, Agents
 from concord.problems.one_data_set import OneDataSet
 from concord.sampling.partition import AgentData
@@ -16,9 +17,15 @@ PriorShare = Annotated[
 ]
 
 
-def prior_share(share: str, agents: int) -> float:
-    """Return how many log priors an agent's potential holds: 1 / N for ``split``, 0, 1 or 2."""
-    return {"split": 1 / agents, "omitted": 0.0, "whole": 1.0, "twice": 2.0}[share]
+def prior_share(share: str, agents: int, local: np.ndarray | None = None) -> Any:
+    """Return how many log priors an agent's potential holds: 1 / N for ``split``, 0, 1 or 2.
+
+    Of local coordinates, a mask (dim,), it holds the whole prior. The result is then an array.
+    """
+    if local is not None and share != "split":
+        raise ConcordError(f"prior_share: {share} does not go with local coordinates; use split")
+    shares = {"split": 1 / agents, "omitted": 0.0, "whole": 1.0, "twice": 2.0}
+    return shares[share] if local is None else np.where(local, 1.0, shares[share])
 
 
 class RowsOfRegression(OneDataSet):
