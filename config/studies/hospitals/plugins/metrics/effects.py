@@ -10,7 +10,7 @@ the squared bias b^2 of the effect and of the shared coordinates, of each hospit
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -37,10 +37,10 @@ WORST = ("effect_b2", "shared_b2")
 )
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield the moments and biases of each hospital's effect at the last iteration."""
-    law, problem = m.law, m.problem
+    law, problem = m.law, cast("Any", m.problem)
     if law is None or not hasattr(problem, "effect"):
         raise unmet_need("effects", "hospitals, and a sampler with an exact law")
-    home: Any = problem.home
+    home = problem.home
     mean, cov = law.mean[-1], law.cov[-1]
     shared = int((~home.local).sum())
     ratios, worst = [], dict.fromkeys(WORST, 0.0)

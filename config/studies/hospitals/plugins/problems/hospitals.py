@@ -86,4 +86,5 @@ def build(
         each = np.hstack([np.tile(common, (agents, 1)), TAU * np.eye(agents)])
         problem.home, problem.effect = home, each
     problem.alone = alone
-    return problem  # type: ignore[no-any-return]
+    answer: QuadraticProblem = problem
+    return answer
