@@ -389,3 +389,12 @@ def test_a_mask_of_no_coordinate_is_none() -> None:
     np.testing.assert_array_equal(local.reference.of(2).values, reference[:, [0, 3]])
     with pytest.raises(concord.ConcordError, match="dimension 4"):
         concord.Problem(lambda x: x, agents=3, dim=2, local=[False, True], reference=np.eye(2))
+
+
+def test_approximate_laws_and_recommendations_refuse_local_coordinates() -> None:
+    """They fit a Gaussian to what all agents share; the sentence says what to give."""
+    functions = concord.Problem(hierarchy().gradient, agents=4, dim=2, local=[False, True])
+    options: dict[str, Any] = {"step_size": 0.1, "iterations": 3, "approximate": True}
+    with pytest.raises(concord.ConcordError, match="share_all"):
+        concord.law("de_sgld", functions, "ring", **options)
+    concord.law("de_sgld", concord.share_all(functions), "ring", **options)

@@ -47,7 +47,7 @@ RING = build_graph("ring", AGENTS)
 HIDDEN = Conditions(privacy={"clip": 1.0, "sigma": 9.0}, compute={"seconds": 0.5})
 NETWORKS = Network(RING, None), Network(RING, HIDDEN)
 # Those that read no chain are tested with the theorems they are about.
-CHAINLESS = {"admm_law", "answers", "coded_bits", "recorded", "two_modes"}
+CHAINLESS = {"admm_law", "answers", "coded_bits", "effects", "recorded", "two_modes"}
 FAMILIES = sorted({*kinds.names("metrics")} - CHAINLESS)
 DIMENSIONS = {
     "x": ("chain", "draw", "agent", "dim"),

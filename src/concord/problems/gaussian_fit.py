@@ -68,8 +68,13 @@ def fit(problem: Problem, start: np.ndarray | float = 0.0) -> Fit:
     Raises
     ------
     ConcordError
-        If no mode is found, or the Hessian there is not positive definite.
+        If no mode is found, the Hessian there is not positive definite, or coordinates are local.
     """
+    if local_of(problem) is not None:
+        raise ConcordError(
+            "problem: a Gaussian is fitted to coordinates that all agents share; give "
+            "concord.share_all(problem)"
+        )
     if isinstance(problem, Quadratic) and problem.posterior is not None:
         law = problem.posterior
         return Fit(law.mean, law.cov, problem.gram, problem.shift, law.mean)
