@@ -398,3 +398,24 @@ def test_approximate_laws_and_recommendations_refuse_local_coordinates() -> None
     with pytest.raises(concord.ConcordError, match="share_all"):
         concord.law("de_sgld", functions, "ring", **options)
     concord.law("de_sgld", concord.share_all(functions), "ring", **options)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("de_sgld", {"step_size": 0.01}),
+        ("diging_sgld", {"step_size": 0.01}),
+        ("gossip_ula", {"step_size": 0.005, "drift": "whole"}),
+    ],
+)
+def test_compiled_steps_are_the_plain_ones(kind: str, options: dict[str, Any]) -> None:
+    """Long runs, which numba may compile, keep local coordinates at home, too."""
+    pytest.importorskip("numba")
+    run: dict[str, Any] = {"iterations": 72_000, "record": {"at": [72_000]}, "chains": 50}
+    plain, compiled = (
+        concord.sample(kind, hierarchy(), "ring", compiled=compiled, **options, **run)
+        for compiled in (False, True)
+    )
+    assert compiled.attributes["steps"] == ("plain" if kind == "gossip_ula" else "compiled")
+    np.testing.assert_allclose(compiled["x"], plain["x"], atol=1e-8)
+    np.testing.assert_array_equal(compiled["unicasts"], plain["unicasts"])
