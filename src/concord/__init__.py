@@ -33,6 +33,7 @@ _PUBLIC = {
     "predictive": "predictions",
     "problems": "problems",
     "sample": "calls",
+    "share_all": "problems.share_all",
     "w2": "distances",
 }
 # What needs studies, or the arena, lives there.

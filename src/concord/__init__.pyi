@@ -16,6 +16,7 @@ from concord.models.torch_weights import from_torch as from_torch
 from concord.networks.construction import network as network
 from concord.predictions import predictive as predictive
 from concord.problems.function_problem import Problem as Problem
+from concord.problems.share_all import share_all as share_all
 from concord.sampler import FullGradientSampler as FullGradientSampler
 from concord.sampler import Sampler as Sampler
 from concord.sampling.trace_files import load as load

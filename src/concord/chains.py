@@ -10,7 +10,7 @@ from concord import streams
 from concord.loop import Callback, run
 from concord.minibatches import batches_of
 from concord.networks.network import Network
-from concord.problem import CountedProblem, Problem
+from concord.problem import CountedProblem, Problem, local_of
 from concord.progress import progress as bar
 from concord.record import Record, Recorder
 from concord.sampler import Algorithm, ChainState
@@ -115,7 +115,7 @@ def sample_chains(
                     block_problem = MiniBatches(block_problem, batches, len(block), noise)
                 sampler.check(block_problem, network)
                 counted = CountedProblem(block_problem, len(block))
-                running = network.start(block, arrivals, times)
+                running = network.start(block, arrivals, times, local_of(problem))
                 recorder = Recorder(
                     record, sampler, counted, running, block.shape, iterations, strict
                 )

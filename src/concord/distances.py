@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -15,6 +16,7 @@ from concord.laws.exact import Law
 from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import LEVEL, REPLICATES, mean_interval, widen
 from concord.libraries import optional
+from concord.local_coordinates import PosteriorByAgent
 from concord.options import Index, build
 from concord.problem import Problem
 from concord.problems.gaussian_fit import estimate_posterior
@@ -57,6 +59,8 @@ def w2(result: Trace | Law, posterior: Posterior, *, warm_up: int | None = None)
     squared deviation. The interval after a warm-up comes from refits to as many draws of the fitted
     Gaussian: it covers 0.97 or more of the distances of four chains of DE-SGLD (60 seeds, 3 steps).
     The interval of single draws is that of ``concord.laws.wasserstein.bootstrap_w2``.
+    Where agents hold coordinates of their own, each is compared with the posterior of what it
+    holds: the shared coordinates and its own; and the average with the posterior of that average.
     Of heavy-tailed draws, as where a step multiplies by random matrices (small mini-batches), no
     interval is known, and it is that from 0 to infinity: the kurtosis of a coordinate is far above
     a Gaussian's (``concord.laws.wasserstein.has_heavy_tails``).
@@ -106,6 +110,8 @@ def w2(result: Trace | Law, posterior: Posterior, *, warm_up: int | None = None)
 
 def _w2(result: Trace | Law, law: Reference, warm_up: int | None) -> xarray.Dataset:
     """Return ``w2`` of arguments that are checked, without a warning of divergence."""
+    if isinstance(law, PosteriorByAgent):
+        return _compare_by_agent(_w2, result, law, warm_up)
     posterior = Gaussian(*law.moments())
     if isinstance(result, Law):
         return _distance_of_law(result, wasserstein.w2, posterior, warm_up)
@@ -150,6 +156,36 @@ def _w2(result: Trace | Law, law: Reference, warm_up: int | None) -> xarray.Data
     floor[np.isinf(value)] = np.nan
     dataset = _dataset(result, names, (value, lo, hi))
     return dataset.assign(floor=("agent", floor), draws=("agent", worth))
+
+
+def _compare_by_agent(
+    distance: Callable[..., xarray.Dataset],
+    result: Trace | Law,
+    law: PosteriorByAgent,
+    warm_up: int | None,
+) -> xarray.Dataset:
+    """Return a distance of each agent, and of their average, from its own part of the posterior."""
+    import xarray  # half a second
+
+    if isinstance(result, Law):
+        names: list[int | str] = [*range(law.agents), "average"]
+    else:
+        names = [int(n) if n.isdigit() else n for n in positions(result)[0]]
+    parts = []
+    for name in names:
+        alone = result if isinstance(result, Law) else _select_positions(result, name)
+        parts.append(distance(alone, law.of(name), warm_up).sel(agent=[name]))
+    return xarray.concat(parts, "agent", data_vars="all")
+
+
+def _select_positions(trace: Trace, agent: int | str) -> Trace:
+    """Return a trace with the positions of one agent, or of the ``average``, alone."""
+    variables, of = dict(trace.variables), trace.agent == agent
+    variables.pop("x_average" if agent != "average" else "x", None)
+    if agent != "average":
+        axes, x = variables["x"]
+        variables["x"] = axes, x[:, :, of]
+    return replace(trace, variables=variables, agent=trace.agent[of])
 
 
 def _floor(posterior: Gaussian, draws: int, rng: np.random.Generator) -> float:
@@ -221,6 +257,8 @@ def bias2(
 
 def _bias2(result: Trace | Law, law: Reference, warm_up: int | None) -> xarray.Dataset:
     """Return ``bias2`` of arguments that are checked, without a warning of divergence."""
+    if isinstance(law, PosteriorByAgent):
+        return _compare_by_agent(_bias2, result, law, warm_up)
     if isinstance(result, Law):
         return _distance_of_law(result, wasserstein.bias2, law, warm_up)
     names, draws = positions(result.mask_diverged())

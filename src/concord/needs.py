@@ -40,12 +40,16 @@ class Needs(NamedTuple):
     may get lost, late or changed.
 
     problem: names of methods that the problem must have besides ``gradient``.
+
+    local: a clause after the sampler's name that says why it is not right where some coordinates
+    belong to the agent who holds them (``local_coordinates``); "" where it is.
     """
 
     network: Literal["any", "alone", "server", "connected", "pairs", "paths", "mixing"] = "any"
     peers: bool = False
     arrival: str = ""
     problem: tuple[str, ...] = ()
+    local: str = ""
 
 
 def check_needs(sampler: Any, problem: object, network: Network) -> None:
@@ -78,8 +82,16 @@ def check_needs(sampler: Any, problem: object, network: Network) -> None:
         )
     if needs.arrival and not network.is_lossless:
         raise ConcordError(f"network: {name} {needs.arrival}; remove network")
+    if needs.local:
+        refuse_local(problem, f"{name} {needs.local}")
     for method in needs.problem:
         require(problem, method, "choose another problem, or another sampler")
+
+
+def refuse_local(problem: object, why: str) -> None:
+    """Raise a ConcordError, which begins by why, if a problem has local coordinates."""
+    if getattr(problem, "local", None) is not None:
+        raise ConcordError(f"{why}; share all coordinates, or use a sampler such as de_sgld")
 
 
 def require(problem: object, method: str, remedy: str) -> None:

@@ -26,6 +26,9 @@ class Problem(Protocol):
 
     agents, dim: how many agents there are, and how many coordinates each x_i has.
 
+    A problem may have a mask ``local``, (dim,), of coordinates that belong to the agent who holds
+    them (``concord.local_coordinates``).
+
     Examples
     --------
     >>> import concord, numpy as np
@@ -93,6 +96,12 @@ class WithPotential(Protocol):
 
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i) up to a constant that does not depend on x, (chains, agents)."""
+
+
+def local_of(problem: object) -> np.ndarray | None:
+    """Return the mask (dim,) of a problem's local coordinates; None where all are shared."""
+    local: np.ndarray | None = getattr(problem, "local", None)
+    return local
 
 
 class CountedProblem:

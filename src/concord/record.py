@@ -148,7 +148,8 @@ class Recorder:
         if record.average:
             arrays["x_average"] = x.mean(axis=1)
         if "consensus_error" in record.probes:
-            deviation = x - x.mean(axis=1, keepdims=True)
+            shared = network.select_shared(x)
+            deviation = shared - shared.mean(axis=1, keepdims=True)
             arrays["consensus_error"] = np.einsum("cad,cad->c", deviation, deviation) / x.shape[1]
         for name in record.probes:
             if name == "potential":  # of each agent's own data, so all are evaluated

@@ -19,7 +19,8 @@ class Reference(Protocol):
     """A posterior with which results are compared: exact, on a grid, or known by draws.
 
     A ``Gaussian``, a ``Grid`` of two parameters, an ``AnalyticLaw``, or the ``Draws`` of a
-    certified run (``concord.laws``).
+    certified run (``concord.laws``). Where agents hold coordinates of their own it is a
+    ``PosteriorByAgent``, whose arrays have a first axis of the agents and their average.
     """
 
     @property
@@ -63,7 +64,7 @@ def read_reference(posterior: object, dim: int, name: str) -> Reference:
     dim: the dimension that it must have. name: of the argument, for errors.
     """
     law = posterior if isinstance(posterior, Reference) else Draws(read_numbers(posterior, name))
-    size = 0 if isinstance(law, Draws) and law.values.ndim != 2 else len(law.moments()[0])
+    size = 0 if isinstance(law, Draws) and law.values.ndim != 2 else law.moments()[0].shape[-1]
     if size != dim:
         raise ConcordError(
             f"{name}: {short(posterior)} is no posterior of dimension {dim}; give draws of shape "

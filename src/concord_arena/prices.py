@@ -19,7 +19,7 @@ from concord.networks.conditions import Conditions
 from concord.networks.effects import Static
 from concord.networks.moments import mask_moments
 from concord.networks.network import Network
-from concord.problem import CountedProblem, Problem
+from concord.problem import CountedProblem, Problem, local_of
 from concord.sampler import Algorithm
 
 # Iterations: of what is always the same, and of what is not; and the standard error of the mean of
@@ -92,10 +92,12 @@ def _count(
     cap: the largest number of steps; fewer are taken once the means are known.
     """
     masks, times = rng.spawn(2)
-    mean = problem.posterior.mean if problem.posterior else np.zeros(problem.dim)
+    mean: Any = np.zeros(problem.dim)
+    if problem.posterior and local_of(problem) is None:
+        mean = problem.posterior.mean
     shape = CHAINS, problem.agents, problem.dim
     x0 = np.broadcast_to(mean, shape).astype(dtype_of(problem))
-    running = network.start(x0, masks, times)
+    running = network.start(x0, masks, times, local_of(problem))
     counted = CountedProblem(problem.from_chain(0), CHAINS)
     patterns: set[tuple[Any, ...]] = set()  # what iterations cost each chain
     ends, before = np.zeros(CHAINS), np.zeros((3, CHAINS))

@@ -15,7 +15,7 @@ from concord.fast.reading import ReadStep
 from concord.minibatches import batches_of
 from concord.networks.network import Network
 from concord.networks.trigger import trigger_of
-from concord.problem import CountedProblem, Quadratic
+from concord.problem import CountedProblem, Quadratic, local_of
 from concord.random import draw_ticks
 from concord.values import FINITE_RANGE
 
@@ -93,7 +93,8 @@ class CompiledSteps:
             return None
         quadratic, mixture = tables = tables_of(problem, len(state.x))
         if _method(self._sampler, "step") == GOSSIP:
-            return None if quadratic is mixture else _Gossip(self._sampler, tables)
+            known = quadratic is not mixture and local_of(problem) is None
+            return _Gossip(self._sampler, tables) if known else None
         fits = mixture is not None or isinstance(problem, Quadratic)
         if not fits or state.x[0].size > READABLE:
             return None

@@ -18,7 +18,7 @@ from concord.networks.channels import Channels
 from concord.networks.conditions import Conditions
 from concord.networks.graph import Graph, Matrix
 from concord.networks.network import Network
-from concord.problem import CountedProblem, Quadratic
+from concord.problem import CountedProblem, Quadratic, local_of
 from concord.sampler import check_state
 
 # Sources of the numbers that a call takes: the state (or positions) it begins with, normal numbers,
@@ -150,7 +150,8 @@ class ScriptedSampler:
     def __init__(self, sampler: Any, problem: Quadratic, network: Network) -> None:
         self._sampler, self.problem = sampler, problem
         self.batches = batches_of(sampler)
-        self.network, self.loses = ScriptedNetwork(network), not network.delivers_all
+        self.network = ScriptedNetwork(network, local_of(problem))
+        self.loses = not network.delivers_all
         self.unused = dict.fromkeys(getattr(sampler, "draws_ahead", ()), np.empty(0))
         self._channel_count = 0  # that the sampler opens when it starts
 
@@ -158,7 +159,7 @@ class ScriptedSampler:
         """Initialize the sampler at a script's positions; return its state and network."""
         agents, dim = self.problem.agents, self.problem.dim
         x = script.take("state", agents * dim).reshape(-1, agents, dim)
-        network = self.network.start(x, cast("np.random.Generator", script))
+        network = self.network.start_scripted(x, script)
         state = self._sampler.init(x, self._scripted_problem(script, None), network, script)
         check_state(state, self._sampler, x.shape)
         self._channel_count = network.channel_count
@@ -227,11 +228,13 @@ class ScriptedProblem(MiniBatches):
 class ScriptedNetwork(Network):
     """A network on which the received vectors are prescribed by a script, if they may differ.
 
-    Where every vector arrives it does what the given network does.
+    Where every vector arrives it does what the given network does. Its vectors have all
+    coordinates, though local ones are not mixed, so that all are of one size.
     """
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, local: np.ndarray | None) -> None:
         vars(self).update(vars(network))
+        self.local = local
         if network.delivers_all:
             self.conditions = replace(network.conditions, compute=None, link=None)
         else:
@@ -248,12 +251,26 @@ class ScriptedNetwork(Network):
         """The number of all channels that are open."""
         return 0 if self._channels is None else len(self._channels.channels)
 
+    def start_scripted(self, x: np.ndarray, script: Script) -> Self:
+        """Return a copy that is ready for a script's chains at positions x."""
+        return self.start(x, cast("np.random.Generator", script), local=self.local)
+
+    def select_shared(self, x: np.ndarray) -> np.ndarray:
+        """Return all coordinates of vectors."""
+        return x
+
+    def replace_shared(self, x: np.ndarray, shared: np.ndarray) -> np.ndarray:
+        """Return x with the shared coordinates replaced by those of vectors of all coordinates."""
+        if self.local is None or x.shape[-1] != self.local.size:
+            return shared
+        return np.where(self.local, x, shared)
+
     def start_step(self, script: Script, x: np.ndarray, channels: int) -> Self:
         """Return a copy of the network in an iteration at positions x, (chains, agents, dim).
 
         script: prescribes what is received in it. channels: how many are open.
         """
-        started = self.start(x, cast("np.random.Generator", script))
+        started = self.start_scripted(x, script)
         for _ in range(channels - 1):
             started.open_channel(x)
         started.begin(0)  # what happens is the same in all iterations

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from concord import streams
 from concord.errors import ConcordError
 from concord.models.jax import CompiledModel, sum_over_other_axes
+from concord.models.local_model import LocalModel
 from concord.models.model import (
     Coordinates,
     Latent,
@@ -51,8 +52,9 @@ def from_numpyro(
     rng: streams.Rng = None,
     coordinates: Coordinates = "unconstrained",
     reference: ReferenceDraws = None,
+    local: bool = False,
     **kwargs: object,
-) -> CompiledModel:
+) -> CompiledModel | LocalModel:
     r"""Return the problem of a NumPyro model whose rows are split over agents.
 
     .. math:: f_i(x) = - \sum_{j \in S_i} \ell_j(x) - \frac1N \ell_0(x)
@@ -69,7 +71,7 @@ def from_numpyro(
         are data of rows; give others of that length another axis, (1, n).
     over
         The name of the plate whose entries are rows.
-    agents, shards, partition, seed, rng, coordinates, reference
+    agents, shards, partition, seed, rng, coordinates, reference, local
         As of ``concord.from_pymc``.
 
     Returns
@@ -96,7 +98,8 @@ def from_numpyro(
     """
     require_library("NumPyro")
     sharding = agents, shards, partition, streams.seed_of(seed, rng)
-    return CompiledModel(_NumPyro(model, over, args, kwargs), sharding, coordinates, reference)
+    kind = LocalModel if local else CompiledModel
+    return kind(_NumPyro(model, over, args, kwargs), sharding, coordinates, reference)
 
 
 class _NumPyro(Split):

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from concord import streams
 from concord.errors import ConcordError, short
 from concord.models.jax import CompiledModel, sum_over_other_axes
+from concord.models.local_model import LocalModel
 from concord.models.model import (
     Coordinates,
     Latent,
@@ -47,7 +48,8 @@ def from_pymc(
     rng: streams.Rng = None,
     coordinates: Coordinates = "unconstrained",
     reference: ReferenceDraws = None,
-) -> CompiledModel:
+    local: bool = False,
+) -> CompiledModel | LocalModel:
     r"""Return the problem of a PyMC model whose rows are split over agents.
 
     .. math:: f_i(x) = - \sum_{j \in S_i} \ell_j(x) - \frac1N \ell_0(x)
@@ -75,6 +77,11 @@ def from_pymc(
         (draws, ...)} of the model's own parameters. Metrics compare with them. Draws of another
         posterior are refused.
 
+    local
+        Whether latents with the dimension stay with the agent who has their rows. They are then
+        never sent; agents hold what is shared and their own, and ``constrain`` has no number for
+        those of others. Such a problem has gradients and potentials.
+
     Returns
     -------
     CompiledModel
@@ -99,7 +106,8 @@ def from_pymc(
     """
     require_library("PyMC")
     sharding = agents, shards, partition, streams.seed_of(seed, rng)
-    return CompiledModel(_PyMC(model, over), sharding, coordinates, reference)
+    kind = LocalModel if local else CompiledModel
+    return kind(_PyMC(model, over), sharding, coordinates, reference)
 
 
 class _PyMC(Split):

@@ -43,6 +43,9 @@ class Network(Summarized):
     meter: what has been sent since the start, and how often agents have moved (``meter.Meter``).
 
     active: which agents move in this iteration, a mask (chains, agents); None: all.
+
+    local: coordinates that belong to the agent who holds them, a mask (width,). Of vectors of this
+    width they are never sent, and stay as they are where others are mixed. None: all are shared.
     """
 
     def __init__(
@@ -69,7 +72,10 @@ class Network(Summarized):
             raise ConcordError(
                 f"network: agents of {graph.name} average with more than neighbors; remove network"
             )
-        self.chains = self.dim = 1  # of the chains that are started
+        self.chains = self.dim = (
+            1  # of the chains that are started, and coordinates that they share
+        )
+        self.local: np.ndarray | None = None
         self._matrices: dict[str, tuple[str | float, Matrix]] = {}
         self._channels = None if lossless else Channels(graph, self.conditions)
         self.active: np.ndarray | None = None
@@ -136,14 +142,16 @@ class Network(Summarized):
         x0: np.ndarray,
         rng: np.random.Generator | None = None,
         times: np.random.Generator | None = None,
+        local: np.ndarray | None = None,
     ) -> Self:
         """Return a copy of the network that is ready for a block of chains, all counts zero.
 
         x0: positions that neighbors know at the start, (chains, agents, dim). rng: the stream of
-        effects on vectors. times: the stream of computing times.
+        effects on vectors. times: the stream of computing times. local: as of the network.
         """
         new = copy(self)
-        new.chains, _, new.dim = x0.shape
+        new.local = local
+        new.chains, _, new.dim = new.select_shared(x0).shape
         new.meter = Meter(self.graph)
         if self.keeps_time:
             assert times is not None
@@ -160,7 +168,22 @@ class Network(Summarized):
         first: the vectors that neighbors know at the start, (chains, agents, dim). In an iteration
         all vectors of an agent arrive at a neighbor, or none.
         """
-        return 0 if self._channels is None else self._channels.open(first)
+        return 0 if self._channels is None else self._channels.open(self.select_shared(first))
+
+    def select_shared(self, x: np.ndarray) -> np.ndarray:
+        """Return the shared coordinates of vectors (..., dim), which alone are sent."""
+        if self.local is None or x.shape[-1] != self.local.size:
+            return x
+        shared: np.ndarray = x[..., ~self.local]
+        return shared
+
+    def replace_shared(self, x: np.ndarray, shared: np.ndarray) -> np.ndarray:
+        """Return x with other shared coordinates (..., shared), and local ones as they are."""
+        if self.local is None or x.shape[-1] != self.local.size:
+            return shared
+        whole = x.copy()
+        whole[..., ~self.local] = shared
+        return whole
 
     def begin(self, k: int) -> None:
         """Draw the links, losses and awake agents of iteration k."""
@@ -199,15 +222,18 @@ class Network(Summarized):
         size: bytes of a message, of samplers that compress by themselves; None: those of x.
         """
         matrix = self.matrix(weights) if isinstance(weights, str | float) else weights
-        self._count_round(x.shape[-1] / self.dim, chains, size or self._vector_size(x))
+        sent = self.select_shared(x)
+        self._count_round(sent.shape[-1] / self.dim, chains, size or self._vector_size(x))
         if self.order == "in_place":
-            return _sweep(matrix, x, plus)
+            swept = _sweep(matrix, sent, None if plus is None else self.select_shared(plus))
+            return self.replace_shared(x if plus is None else x + plus, swept)
         if self._channels is None or self.traffic is None:
-            mixed = weighted_sum(matrix, x)
+            mixed = weighted_sum(matrix, sent)
         else:
-            mixed = self._channels.mix(matrix, x, channel)
+            mixed = self._channels.mix(matrix, sent, channel)
         if chains is not None:
-            mixed = np.where(chains[:, None, None], mixed, x)
+            mixed = np.where(chains[:, None, None], mixed, sent)
+        mixed = self.replace_shared(x, mixed)
         return mixed if plus is None else mixed + plus
 
     def mix_known(self, weights: Matrix, x: np.ndarray, channel: int = 0) -> np.ndarray:
@@ -215,18 +241,21 @@ class Network(Summarized):
 
         x: each agent's own vector, (chains, agents, dim). channel: that of the neighbors' vectors.
         """
+        own = self.select_shared(x)
         if self._channels is None:
-            return weighted_sum(weights, x)
-        return self._channels.mix_known(weights, x, channel)
+            return self.replace_shared(x, weighted_sum(weights, own))
+        return self.replace_shared(x, self._channels.mix_known(weights, own, channel))
 
     def difference(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Exchange x between two neighbors in each chain, and return x_i - x_j and x_j - x_i.
 
         agents: the pairs (i, j), (chains, 2). x: their vectors, (chains, 2, dim), as is the result.
-        An agent whose neighbor's vector does not arrive gets a difference of zero.
+        An agent whose neighbor's vector does not arrive gets a difference of zero, as all get of
+        local coordinates.
         """
         self.count_sent(agents)
-        apart = x - x[:, ::-1]
+        sent = self.select_shared(x)
+        apart = self.replace_shared(np.zeros_like(x), sent - sent[:, ::-1])
         if self._channels is None:
             return apart
         return np.where(self._channels.arrives_between(agents)[..., None], apart, 0.0)
@@ -236,12 +265,18 @@ class Network(Summarized):
     ) -> np.ndarray:
         """Return the average of x over the agents by a server, (chains, 1, dim).
 
+        With local coordinates, which each agent keeps, it is (chains, agents, dim).
+
         x: (chains, agents, dim). senders: which agents take part and pay for their messages, a mask
         (chains, agents); None: all. size: bytes of a message; None: those of x.
         """
         counts = self.meter.once if senders is None else self.meter.once * senders
         self.meter.add_sent(counts, counts, size or self._vector_size(x))
-        return x.mean(axis=1, keepdims=True)
+        sent = self.select_shared(x)
+        average = sent.mean(axis=1, keepdims=True)
+        if sent is not x:
+            average = np.repeat(average, self.agents, axis=1)
+        return self.replace_shared(x, average)
 
     def announce(self, agents: np.ndarray) -> None:
         """Count one vector that each chosen agent sends to all its neighbors.
@@ -306,9 +341,10 @@ class Network(Summarized):
 
     def _vector_size(self, x: np.ndarray) -> float:
         """Return the bytes of the message for one agent's vector in x, after compression."""
+        sent = self.select_shared(x)
         if self._channels is not None:
-            return self._channels.vector_size(x)
-        return x.shape[-1] * x.itemsize
+            return self._channels.vector_size(sent)
+        return sent.shape[-1] * sent.itemsize
 
     def _count_round(self, vectors: float, chains: np.ndarray | None, size: float) -> None:
         """Count a round in which agents send vectors to all neighbors that they reach.

@@ -1,10 +1,11 @@
 """A base class of regression problems: an agent's share of the prior, and mini-batch gradients."""
 
 from collections.abc import Callable
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from concord.errors import ConcordError
 from concord.problem import ALL, Agents
 from concord.problems.one_data_set import OneDataSet
 from concord.sampling.partition import AgentData
@@ -16,12 +17,15 @@ PriorShare = Annotated[
 ]
 
 
-def prior_share(share: str, agents: int) -> float:
-    """Return the factor s of the log prior in an agent's potential.
+def prior_share(share: str, agents: int, local: np.ndarray | None = None) -> Any:
+    """Return how many log priors an agent's potential holds: 1 / N for ``split``, 0, 1 or 2.
 
-    share: ``split`` (1 / agents), ``omitted`` (0), ``whole`` (1) or ``twice`` (2).
+    Of local coordinates, a mask (dim,), it holds the whole prior. The result is then an array.
     """
-    return {"split": 1 / agents, "omitted": 0.0, "whole": 1.0, "twice": 2.0}[share]
+    if local is not None and share != "split":
+        raise ConcordError(f"prior_share: {share} does not go with local coordinates; use split")
+    shares = {"split": 1 / agents, "omitted": 0.0, "whole": 1.0, "twice": 2.0}
+    return shares[share] if local is None else np.where(local, 1.0, shares[share])
 
 
 class GeneralizedLinearProblem(OneDataSet):

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from concord.errors import ConcordError, short
 from concord.laws.gaussian import Gaussian
+from concord.local_coordinates import PosteriorByAgent, number_coordinates, read_local
 from concord.options import Count, build
 from concord.problem import ALL, Agents, Cost
 from concord.problems.one_data_set import OneDataSet
@@ -53,6 +55,10 @@ class Problem(OneDataSet):
     reference
         The posterior where it is not Gaussian: draws that count as independent, (draws, dim), or
         an object with moments and draws (``concord.reference.Reference``). Metrics compare with it.
+    local
+        A mask (dim,) of coordinates that belong to the agent who holds them and are never sent.
+        Posterior and reference are then of the shared coordinates and the local ones of one agent
+        after another. None: all are shared.
 
     Raises
     ------
@@ -83,8 +89,11 @@ class Problem(OneDataSet):
         predict: Function | None = None,
         posterior: Gaussian | None = None,
         reference: object = None,
+        local: object = None,
     ) -> None:
         self.agents, self.dim = build(Count, agents, "agents"), build(Count, dim, "dim")
+        self.local = mask = read_local(local, self.dim)
+        size = self.dim if mask is None else int(number_coordinates(mask, self.agents).max()) + 1
         functions: dict[str, object] = {
             "gradient": gradient,
             "potential": potential,
@@ -98,14 +107,19 @@ class Problem(OneDataSet):
                 raise ConcordError(f"{name}: {short(function)} is no function; give one of x")
         if posterior is not None and not isinstance(posterior, Gaussian):
             raise ConcordError(f"posterior: {short(posterior)} is no concord.Gaussian; give one")
-        if posterior is not None and len(posterior.mean) != self.dim:
+        if posterior is not None and len(posterior.mean) != size:
             raise ConcordError(
-                f"posterior: it has dimension {len(posterior.mean)}, and dim is {self.dim}; make "
+                f"posterior: it has dimension {len(posterior.mean)}, and dim is {size}; make "
                 "them equal"
             )
-        self.posterior = posterior
-        if reference is not None:
-            self.reference = read_reference(reference, self.dim, "reference")
+        known = None if reference is None else read_reference(reference, size, "reference")
+        self.posterior: Any = posterior
+        if mask is not None and posterior is not None:
+            self.posterior = PosteriorByAgent(posterior, mask, self.agents)
+        if mask is not None and known is not None:
+            known = PosteriorByAgent(known, mask, self.agents)
+        if known is not None:
+            self.reference = known
         self._gradient = gradient
         # Only those that are given: a problem offers what it has.
         if potential is not None:

@@ -20,7 +20,9 @@ from concord.contracts import dtype_of
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.laws.reference_laws import Draws
-from concord.problem import Problem, Quadratic
+from concord.local_coordinates import PosteriorByAgent
+from concord.problem import Problem, Quadratic, local_of
+from concord.problems.share_all import share_all
 
 # Gradients of all f_i at x_i, of positions (points, agents, dim), in the same shape.
 Field = Callable[[np.ndarray], np.ndarray]
@@ -66,8 +68,13 @@ def fit(problem: Problem, start: np.ndarray | float = 0.0) -> Fit:
     Raises
     ------
     ConcordError
-        If no mode is found, or the Hessian there is not positive definite.
+        If no mode is found, the Hessian there is not positive definite, or coordinates are local.
     """
+    if local_of(problem) is not None:
+        raise ConcordError(
+            "problem: a Gaussian is fitted to coordinates that all agents share; give "
+            "concord.share_all(problem)"
+        )
     if isinstance(problem, Quadratic) and problem.posterior is not None:
         law = problem.posterior
         return Fit(law.mean, law.cov, problem.gram, problem.shift, law.mean)
@@ -199,7 +206,7 @@ def weigh(
     return rays, weights / weights.sum()
 
 
-def estimate_posterior(problem: Problem) -> Draws:
+def estimate_posterior(problem: Problem) -> Draws | PosteriorByAgent:
     r"""Return the posterior of a problem as weighted points about a Gaussian.
 
     A first set of points, about the fit, gives the moments of the Gaussian that the second is
@@ -217,6 +224,9 @@ def estimate_posterior(problem: Problem) -> Draws:
         root L, or the weighted points are worth fewer than ``LEAST_DRAWS`` independent draws
         (Kish's effective sample size, 1 / sum of squared weights).
     """
+    local = local_of(problem)
+    if local is not None:
+        return PosteriorByAgent(estimate_posterior(share_all(problem)), local, problem.agents)
     remedy = (
         "give draws of it that count as independent, an array (draws, dim), in the place of the "
         "problem"

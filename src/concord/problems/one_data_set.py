@@ -11,10 +11,14 @@ BLOCK = 1024  # points at which potentials are evaluated together, so that they 
 
 
 class OneDataSet(Summarized):
-    """A base class of problems whose chains all have the same data."""
+    """A base class of problems whose chains all have the same data.
+
+    local: the mask (dim,) of coordinates that belong to the agent who holds them; None: none does.
+    """
 
     agents: int
     dim: int
+    local: np.ndarray | None = None
 
     def summary(self) -> dict[str, object]:
         """Return the numbers of agents, coordinates and points, and the posterior's form."""
@@ -23,6 +27,7 @@ class OneDataSet(Summarized):
         return {
             "agents": self.agents,
             "dim": self.dim,
+            "local": None if self.local is None else int(self.local.sum()),
             "points": None if counts is None else int(np.sum(counts)),
             "posterior": "Gaussian" if posterior is not None else None,
         }

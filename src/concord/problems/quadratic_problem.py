@@ -4,13 +4,16 @@ r"""Problems with quadratic potentials, on which affine samplers have exact laws
           e^{-\sum_i f_i} \propto N(\Sigma \sum_i b_i, \Sigma), \quad \Sigma = (\sum_i H_i)^{-1}
 """
 
+from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
+from concord.local_coordinates import embed_quadratics, posterior_of_quadratics, read_local
 from concord.needs import check_positive_definite
 from concord.problem import ALL, Agents
 from concord.problems.arithmetic import multiply
@@ -23,7 +26,9 @@ class QuadraticProblem(OneDataSet):
 
     gram, shift: shapes (agents, dim, dim) and (agents, dim); grad f_i(x) is gram_i x - shift_i.
 
-    posterior: the exact posterior, a ``Gaussian``.
+    local: the mask of coordinates that belong to the agent who holds them, (dim,); None: none.
+
+    posterior: the exact posterior, a ``Gaussian``, or a ``PosteriorByAgent``.
     """
 
     dim: int
@@ -31,18 +36,22 @@ class QuadraticProblem(OneDataSet):
     shift: np.ndarray
     _inverted: tuple[np.ndarray, np.ndarray] | None = None  # curvature, inverses
 
-    def __init__(self, gram: np.ndarray, shift: np.ndarray) -> None:
-        self.gram, self.shift = gram, shift
+    def __init__(
+        self, gram: np.ndarray, shift: np.ndarray, local: np.ndarray | None = None
+    ) -> None:
+        self.gram, self.shift, self.local = gram, shift, local
         self.agents, self.dim = shift.shape
 
     @cached_property
-    def posterior(self) -> Gaussian:
+    def posterior(self) -> Any:
         """Return the exact posterior. A ConcordError if it is not a proper law."""
+        if self.local is not None:
+            return posterior_of_quadratics(self.gram, self.shift, self.local)
         cov = np.linalg.inv(self.gram.sum(axis=0))
         return Gaussian(cov @ self.shift.sum(axis=0), cov)
 
     @property
-    def sampled(self) -> Gaussian:
+    def sampled(self) -> Any:
         """Return the law proportional to exp(-sum_i f_i), which is the posterior."""
         return self.posterior
 
@@ -84,7 +93,9 @@ class QuadraticProblem(OneDataSet):
         return (x * (0.5 * multiply(x, self._transposed_gram) - self.shift)).sum(axis=-1)
 
 
-def quadratic(H: ArrayLike, b: ArrayLike) -> QuadraticProblem:
+def quadratic(
+    H: ArrayLike, b: ArrayLike, *, local: Sequence[bool] | None = None
+) -> QuadraticProblem:
     """Return the problem of given quadratic potentials x^T H_i x / 2 - b_i^T x.
 
     Its posterior is Gaussian, and the laws of affine samplers are exact (``concord.law``).
@@ -95,6 +106,9 @@ def quadratic(H: ArrayLike, b: ArrayLike) -> QuadraticProblem:
         Shape (agents, dim, dim), symmetric; their sum is positive definite.
     b
         Shape (agents, dim).
+    local
+        A mask (dim,) of coordinates that belong to the agent who holds them and are never sent; f_i
+        is then a function of the shared coordinates and agent i's own. None: all are shared.
 
     Returns
     -------
@@ -112,6 +126,11 @@ def quadratic(H: ArrayLike, b: ArrayLike) -> QuadraticProblem:
     >>> problem = concord.problems.quadratic(H=np.full((4, 1, 1), 0.5), b=[[0], [1], [2], [3]])
     >>> problem.posterior.mean, problem.posterior.cov
     (array([3.]), array([[0.5]]))
+    >>> H = [[[1.0, 1.0], [1.0, 2.0]]] * 4  # of y_i ~ N(mu + u_i, 1), u_i ~ N(0, 1)
+    >>> b = [[0, 0], [1, 1], [2, 2], [3, 3]]
+    >>> effects = concord.problems.quadratic(H, b, local=[False, True])
+    >>> effects.posterior.of(3).mean.round(6)  # of mu, and of u_3
+    array([1.5 , 0.75])
     """
     gram, shift = read_numbers(H, "H"), read_numbers(b, "b")
     if shift.ndim != 2 or gram.shape != (*shift.shape, shift.shape[1]) or not gram.size:
@@ -124,10 +143,12 @@ def quadratic(H: ArrayLike, b: ArrayLike) -> QuadraticProblem:
         raise ConcordError(
             f"H[{skew.argmax()}] is not symmetric; give (H + H.transpose(0, 2, 1)) / 2"
         )
-    values = np.linalg.eigvalsh(gram.sum(axis=0))
+    mask = read_local(local, shift.shape[1])
+    whole = gram if mask is None else embed_quadratics(gram, shift, mask)[0]
+    values = np.linalg.eigvalsh(whole.sum(axis=0))
     if values[0] <= 1e-14 * np.abs(values).max():
         raise ConcordError(
             "the sum of H is not positive definite, so that there is no posterior; add a prior's "
             "precision to H"
         )
-    return QuadraticProblem(gram, shift)
+    return QuadraticProblem(gram, shift, mask)

@@ -47,7 +47,9 @@ class ADMM(FullGradientSampler[State]):
     """D-ADMMS with penalty rho, a sampler; without noise C-ADMM, an optimizer."""
 
     name: ClassVar[str] = "ADMM"
-    needs: ClassVar[Needs] = Needs("connected", problem=("minimize",))
+    needs: ClassVar[Needs] = Needs(
+        "connected", problem=("minimize",), local="ties each coordinate to the neighbors'"
+    )
     biased: ClassVar[str] = (
         "D-ADMMS, whose distance from the posterior does not vanish with the penalty"
     )

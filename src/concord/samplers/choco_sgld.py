@@ -46,7 +46,10 @@ class CHOCOSGLD(Sampler[State]):
 
     name: ClassVar[str] = "CHOCO-SGLD"
     needs: ClassVar[Needs] = Needs(
-        "mixing", peers=True, arrival="adds up differences, and what of one gets lost would stay so"
+        "mixing",
+        peers=True,
+        arrival="adds up differences, and what of one gets lost would stay so",
+        local="compresses all coordinates together, also those that an agent keeps",
     )
 
     step_size: Annotated[Schedule, "step size eta_k"]

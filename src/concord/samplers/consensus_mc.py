@@ -62,7 +62,10 @@ class ConsensusMC(FullGradientSampler[State]):
     """Consensus Monte Carlo with step size eta; without one agents draw exp(-f_i) exactly."""
 
     name: ClassVar[str] = "Consensus Monte Carlo"
-    needs: ClassVar[Needs] = Needs("server")
+    needs: ClassVar[Needs] = Needs(
+        "server",
+        local="has one position for all agents, in which none holds coordinates of its own",
+    )
 
     step_size: Annotated[
         Schedule | None,

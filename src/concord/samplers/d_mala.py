@@ -43,7 +43,7 @@ import numpy as np
 from numpy.random import Generator
 
 from concord.errors import ConcordError
-from concord.needs import Needs, require
+from concord.needs import Needs, refuse_local, require
 from concord.networks.network import Network
 from concord.networks.weights import Weights
 from concord.problem import Problem
@@ -92,6 +92,9 @@ class DMALA(FullGradientSampler[State]):
             )
         if self.correction != "none":
             require(problem, "hessian_product", "use correction: none")
+            refuse_local(
+                problem, "D-MALA accepts moves of all coordinates by one number that is sent"
+            )
 
     def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim), with tracked averages zero."""

@@ -60,7 +60,11 @@ class DEPSGLD(OrderedSampler[Positions]):
     """DE-PSGLD with step size eta, a convex set K, smoothing gamma and mixing weights W."""
 
     name: ClassVar[str] = "DE-PSGLD"
-    needs: ClassVar[Needs] = Needs("mixing")
+    needs: ClassVar[Needs] = Needs(
+        "mixing",
+        local="pulls agents into the set by an N-th each, which is all of the pull only of "
+        "coordinates that they share",
+    )
     biased: ClassVar[str] = "the posterior within a set"
 
     step_size: Annotated[Schedule, "step size eta_k"]

@@ -55,7 +55,10 @@ class DGLMC(FullGradientSampler[State]):
     """DG-LMC with step size gamma: n Langevin steps of every copy z_i, then a draw of theta."""
 
     name: ClassVar[str] = "DG-LMC"
-    needs: ClassVar[Needs] = Needs("server")
+    needs: ClassVar[Needs] = Needs(
+        "server",
+        local="has one position for all agents, in which none holds coordinates of its own",
+    )
     biased: ClassVar[str] = "the product of the agents' laws, each wider by its tolerance"
     units: ClassVar[dict[str, int]] = {"step_size": 2, "tolerance": 2}
 

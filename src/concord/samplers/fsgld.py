@@ -52,7 +52,10 @@ class FSGLD(FullGradientSampler[State]):
     """FSGLD with step size gamma; without surrogates DSGLD."""
 
     name: ClassVar[str] = "FSGLD"
-    needs: ClassVar[Needs] = Needs("server")
+    needs: ClassVar[Needs] = Needs(
+        "server",
+        local="has one position for all agents, in which none holds coordinates of its own",
+    )
 
     step_size: Annotated[Schedule, "step size gamma_k"]
     surrogates: Annotated[

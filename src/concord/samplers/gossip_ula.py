@@ -29,7 +29,7 @@ from msgspec import field, structs
 from numpy.random import Generator
 
 from concord.errors import ConcordError
-from concord.needs import Needs
+from concord.needs import ROUNDING, Needs, refuse_local
 from concord.networks.graph import Graph
 from concord.networks.network import Network
 from concord.networks.trigger import trigger_of
@@ -78,6 +78,14 @@ class GossipULA(FullGradientSampler[State]):
     def check(self, problem: Problem | None, network: Network) -> None:
         """Refuse networks with more than losses, and half a trigger, too."""
         super().check(problem, network)
+        if self.communication == "triggered":
+            refuse_local(problem, "a trigger sends an agent's vector as a whole")
+        if np.ptp(activity(network.graph)) > ROUNDING:
+            refuse_local(
+                problem,
+                "gossip ULA scales an agent's gradients, but not its noise, by how often it moves, "
+                "which evens out over agents, and for local coordinates on regular graphs alone",
+            )
         options = network.conditions
         if trigger_of(self) is None:
             options = structs.replace(options, loss=None)

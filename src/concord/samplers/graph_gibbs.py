@@ -62,7 +62,10 @@ class GraphGibbs(FullGradientSampler[State]):
 
     name: ClassVar[str] = "Graph Gibbs"
     needs: ClassVar[Needs] = Needs(
-        "connected", peers=True, arrival="draws an agent given all that its neighbors have"
+        "connected",
+        peers=True,
+        arrival="draws an agent given all that its neighbors have",
+        local="ties each coordinate to the neighbors'",
     )
     biased: ClassVar[str] = (
         "agents tied by a tolerance, which is the posterior's only where that is 0"

@@ -39,7 +39,7 @@ import numpy as np
 from numpy.random import Generator
 
 from concord.errors import ConcordError
-from concord.needs import Needs
+from concord.needs import Needs, refuse_local
 from concord.networks.network import Network
 from concord.networks.weights import Weights
 from concord.options import Count, PositiveShare, Share
@@ -78,6 +78,12 @@ class LocalSGLD(Sampler[State]):
     def check(self, problem: Problem | None, network: Network) -> None:
         """Refuse losses where agents renew, or communicate at random, too."""
         super().check(problem, network)
+        if self.common_noise:
+            refuse_local(
+                problem,
+                "common_noise is a part of all agents' noise, of which local "
+                "coordinates would have an N-th",
+            )
         if not network.is_lossless and (self.renewal is not None or self.communication < 1):
             raise ConcordError(
                 "renewal, communication: where vectors get lost agents must send x, and nothing "

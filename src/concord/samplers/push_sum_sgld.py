@@ -43,7 +43,9 @@ class PushSumSGLD(Sampler[State]):
     """Push-sum SGLD with step size eta and column stochastic weights A."""
 
     name: ClassVar[str] = "Push-sum SGLD"
-    needs: ClassVar[Needs] = Needs("paths")
+    needs: ClassVar[Needs] = Needs(
+        "paths", local="divides all coordinates by weights, which only sums of shared ones need"
+    )
 
     step_size: Annotated[Schedule, "step size eta_k"]
 

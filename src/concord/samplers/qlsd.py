@@ -57,7 +57,10 @@ class QLSD(Sampler[State]):
     """QLSD with step size gamma and a compression C of gradients."""
 
     name: ClassVar[str] = "QLSD"
-    needs: ClassVar[Needs] = Needs("server")
+    needs: ClassVar[Needs] = Needs(
+        "server",
+        local="has one position for all agents, in which none holds coordinates of its own",
+    )
 
     step_size: Annotated[Schedule, "step size gamma_k"]
     compression: Annotated[Compression, "what agents send in place of a gradient"]

@@ -19,7 +19,7 @@ from concord.networks.conditions import Conditions
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
 from concord.options import build
-from concord.problem import CountedProblem
+from concord.problem import CountedProblem, local_of
 from concord.sampler import check_state
 from concord.sampling.schedules import Schedule
 from concord_arena.testing.variants import (
@@ -75,7 +75,7 @@ class Trial(NamedTuple):
 
         The function takes a state, iterations and a generator, and returns the state after them.
         """
-        network = self.network.start(x0, stream("network"))
+        network = self.network.start(x0, stream("network"), local=local_of(self.problem))
         problem = CountedProblem(self.problem, len(x0))
         state = self.sampler.init(x0, problem, network, rng)
         check_state(state, self.sampler, x0.shape)

@@ -1,15 +1,19 @@
 """Get the posterior that a metric compares with, or raise an error that names the metric."""
 
+from typing import Any
+
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.laws.quadrature import Grid
-from concord.problem import Problem
+from concord.local_coordinates import PosteriorByAgent
+from concord.problem import Problem, local_of
 from concord.reference import Reference, WithReference, reference_of
 from concord_studies.metrics import unmet_need
 
 
 def require_posterior(problem: Problem, metric: str) -> Reference:
     """Return a problem's posterior; raise an error that names the metric if it is not known."""
+    _refuse_local(problem, metric)
     try:
         return reference_of(problem)
     except ConcordError as error:
@@ -18,9 +22,21 @@ def require_posterior(problem: Problem, metric: str) -> Reference:
 
 def require_gaussian(problem: Problem, metric: str) -> Gaussian:
     """Return a problem's Gaussian posterior; raise an error that names the metric without one."""
+    _refuse_local(problem, metric)
     if problem.posterior is None:
         raise unmet_need(metric, "a problem with an exact Gaussian posterior")
     return problem.posterior
+
+
+def _refuse_local(problem: Problem, metric: str) -> None:
+    """Refuse a problem of whose posterior each agent has its own part."""
+    if local_of(problem) is not None:
+        raise unmet_need(metric, "a problem all of whose coordinates are shared")
+
+
+def select_law(posterior: Any, agent: int | str) -> Any:
+    """Return the law with which an agent, or the ``average``, is compared."""
+    return posterior.of(agent) if isinstance(posterior, PosteriorByAgent) else posterior
 
 
 def check_grid(metric: str, problem: Problem) -> None:

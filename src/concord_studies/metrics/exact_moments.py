@@ -6,6 +6,7 @@ import numpy as np
 
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, series, unmet_need, yields
+from concord_studies.metrics._references import select_law
 from concord_studies.metrics.stationary import NAMES, compare_gaussians
 
 SHOWN = ("trace", "bias")
@@ -33,9 +34,10 @@ def rows(m: Measurement) -> Iterator[Row]:
             "exact_moments", "an affine sampler on a Gaussian problem, and its exact law"
         )
     for agent in (*m.trace.agent.tolist(), "average"):
+        own = select_law(target, agent)
         for k, center, spread in zip(law.iterations, *law.moments_of(agent), strict=True):
             finite = np.isfinite(center).all() and np.isfinite(spread).all()
-            ratios = compare_gaussians(center, spread, target) if finite else [np.inf] * len(NAMES)
+            ratios = compare_gaussians(center, spread, own) if finite else [np.inf] * len(NAMES)
             values = dict(zip(NAMES, ratios, strict=True))
             shown = {f"exact_{name}": values[name] for name in SHOWN}
             yield from series([k], str(agent), shown, chance=False)

@@ -18,6 +18,7 @@ from concord.minibatches import batches_of
 from concord.networks.network import Network
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, final_rows, series, unmet_need, yields
+from concord_studies.metrics._references import select_law
 
 NAMES = ("w2", "trace", "narrowest", "widest", "bias")
 METRICS = (*(f"stationary_{name}" for name in NAMES), "spectral_radius")
@@ -72,9 +73,9 @@ def rows(m: Measurement) -> Iterator[Row]:
         if each is None:
             values = [np.inf] * len(NAMES)
         elif agent == "average":
-            values = compare_gaussians(each[2], each[3], target)
+            values = compare_gaussians(each[2], each[3], select_law(target, agent))
         else:
-            values = compare_gaussians(each[0][agent], each[1][agent], target)
+            values = compare_gaussians(each[0][agent], each[1][agent], select_law(target, agent))
         numbers = {f"stationary_{name}": v for name, v in zip(NAMES, values, strict=True)}
         yield from series([m.iterations], str(agent), numbers, chance=False)
 

@@ -13,8 +13,9 @@ from concord import kinds
 from concord.contracts import DataSets, ProblemDeclaration, Stream
 from concord.errors import ConcordError
 from concord.failures import explain
-from concord.models.model import Model, install_hint, require_library
+from concord.models.model import install_hint, require_library
 from concord.options import Options
+from concord.problem import Problem
 from concord.problems.arrays import partition_arguments
 from concord.sampling.partition import Partition
 from concord_studies.datasets import readers
@@ -101,7 +102,7 @@ def build_model(
     partition: Partition,
     stream: Stream,
     data_sets: DataSets,
-) -> Model:
+) -> Problem:
     """Build the problem of a study's model file, called with its table's columns as arguments.
 
     library: PyMC or NumPyro. params: ``Params``. partition, stream: how the table's rows are split

@@ -14,6 +14,7 @@ Their potentials add up to the posterior's for split only; ``sampled`` is the la
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, cast
 
 import numpy as np
@@ -23,6 +24,7 @@ from concord import streams
 from concord.contracts import DataSets, ProblemDeclaration, Stream
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
+from concord.local_coordinates import posterior_of_quadratics, read_local
 from concord.minibatches import Batches
 from concord.options import Count, Options, Positive
 from concord.problems._regression import GeneralizedLinearProblem, PriorShare, prior_share
@@ -123,6 +125,7 @@ def from_arrays(
     noise_sd: float = 1.0,
     prior_variance: float = 1.0,
     prior_share: PriorShare = "split",
+    local: Sequence[bool] | None = None,
     partition: PartitionLike = "equal",
     seed: int | None = streams.SEED,
     rng: streams.Rng = None,
@@ -141,6 +144,9 @@ def from_arrays(
     prior_share
         Of each agent's potential: ``split`` (a share of 1/N, so that all agents together hold the
         prior once), ``omitted``, ``whole`` or ``twice``.
+    local
+        A mask of the features whose coefficients belong to the agent who holds them, such as a
+        column of ones for an intercept of its own. They are never sent, and have the same prior.
     partition
         How rows are split: ``"equal"`` (at random), ``"consecutive"``, or a mapping with a kind and
         options, as in a study's files.
@@ -167,7 +173,7 @@ def from_arrays(
     """
     data = divide_rows(X, y, agents, partition, streams.seed_of(seed, rng))
     params = Params(noise_sd=noise_sd, prior_variance=prior_variance, prior_share=prior_share)
-    return LinearRegression(data, params)
+    return LinearRegression(data, params, local=read_local(local, data.features.shape[2]))
 
 
 class LinearRegression(GeneralizedLinearProblem, QuadraticProblem):
@@ -182,13 +188,17 @@ class LinearRegression(GeneralizedLinearProblem, QuadraticProblem):
     link = staticmethod(np.asarray)  # the identity
 
     def __init__(
-        self, data: AgentData, params: Params, beyond: tuple[np.ndarray, np.ndarray] | None = None
+        self,
+        data: AgentData,
+        params: Params,
+        beyond: tuple[np.ndarray, np.ndarray] | None = None,
+        local: np.ndarray | None = None,
     ) -> None:
-        self.data = data
+        self.data, self.local = data, local
         self.counts = data.counts
         self.agents, _, self.dim = data.features.shape
         precision = self.precision = 1 / params.noise_sd**2
-        share = prior_share(params.prior_share, self.agents)
+        share = prior_share(params.prior_share, self.agents, local)
         identity = np.eye(self.dim)
         likelihood = precision * data.features.swapaxes(1, 2) @ data.features
         self.prior_precision = share / params.prior_variance
@@ -198,14 +208,19 @@ class LinearRegression(GeneralizedLinearProblem, QuadraticProblem):
         self._half_sum_y2 = 0.5 * precision * (data.targets**2).sum(axis=1)
         self._information = likelihood.sum(axis=0)
         self._shares = share * self.agents / params.prior_variance
-        self.posterior = self._law(1 / params.prior_variance, beyond)
+        if local is None:
+            self.posterior = self._law(1 / params.prior_variance, beyond)
+        else:
+            self.posterior = posterior_of_quadratics(self.gram, self.shift, local)
 
     @property
-    def sampled(self) -> Gaussian:
+    def sampled(self) -> Any:
         """Return the law proportional to exp(-sum_i f_i), which prior shares may set apart from pi.
 
         A ConcordError if it is not a proper distribution, for want of points and of a prior.
         """
+        if self.local is not None:
+            return self.posterior
         values = np.linalg.eigvalsh(self._information)
         if values[0] + self._shares <= 1e-14 * values[-1]:
             raise ConcordError(

@@ -13,6 +13,7 @@ Needs: nothing for drawn data and breast_cancer; other data sets are downloaded.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -25,6 +26,7 @@ from concord.contracts import DataSets, ProblemDeclaration, Stream
 from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.laws.reference_laws import Draws
+from concord.local_coordinates import PosteriorByAgent, read_local
 from concord.options import Count, NonNegative, Options, Positive
 from concord.problem import ALL, Agents
 from concord.problems import _newton, gaussian_fit
@@ -231,6 +233,7 @@ def from_arrays(
     prior: Literal["gaussian", "laplace"] = "gaussian",
     prior_scale: float = 1.0,
     prior_share: PriorShare = "split",
+    local: Sequence[bool] | None = None,
     partition: PartitionLike = "equal",
     seed: int | None = streams.SEED,
     rng: streams.Rng = None,
@@ -246,8 +249,9 @@ def from_arrays(
         Number of agents that the rows are split over.
     prior, prior_scale
         ``gaussian`` with this variance, or ``laplace`` with this scale.
-    prior_share, partition, seed, rng
-        As of ``concord.problems.linear_regression``; labels may be split by
+    prior_share, local, partition, seed, rng
+        As of ``concord.problems.linear_regression``; ``accuracy`` takes an agent's own coefficients
+        for the rows of all. Labels may be split by
         ``{"kind": "dirichlet", "concentration": 0.3}``.
 
     Returns
@@ -274,7 +278,7 @@ def from_arrays(
     if odd.size:
         raise ConcordError(f"y: {odd[0]:g} is no label; give 0 and 1")
     params = Params(prior=prior, prior_scale=prior_scale, prior_share=prior_share)
-    return LogisticRegression(data, params)
+    return LogisticRegression(data, params, local=read_local(local, data.features.shape[2]))
 
 
 class LogisticRegression(TwoParameters, GeneralizedLinearProblem):
@@ -292,13 +296,14 @@ class LogisticRegression(TwoParameters, GeneralizedLinearProblem):
         params: Params,
         truth: np.ndarray | None = None,
         test: Rows | None = None,
+        local: np.ndarray | None = None,
     ) -> None:
-        self.data = data
+        self.data, self.local = data, local
         self.test = test
         self.truth = truth
         self.counts = data.counts
         self.agents, _, self.dim = data.features.shape
-        self.share = prior_share(params.prior_share, self.agents)
+        self.share = prior_share(params.prior_share, self.agents, local)
         self.prior, self.prior_scale = params.prior, params.prior_scale
         self.prior_gradient_at = truth if params.prior_gradient_at == "truth" else None
 
@@ -397,15 +402,15 @@ class LogisticRegression(TwoParameters, GeneralizedLinearProblem):
         """Return the log density at two parameters, with the prior once, whatever the shares."""
         beyond = self.share * self.agents - 1
         x = np.stack(np.broadcast_arrays(first, second), axis=-1)
-        return super().log_posterior(first, second) + beyond * self._negative_log_prior(x)
+        return super().log_posterior(first, second) + self._negative_log_prior(x, beyond)
 
     @cached_property
-    def reference(self) -> Grid | Draws:
+    def reference(self) -> Grid | Draws | PosteriorByAgent:
         """Return the posterior: on a dense grid if dim is 2, else by weighted points.
 
         They lie about a Gaussian fit (``gaussian_fit.estimate_posterior``, with its errors).
         """
-        if self.dim == 2:
+        if self.dim == 2 and self.local is None:
             wide = np.sqrt(self.prior_scale) if self.prior == "gaussian" else 4 * self.prior_scale
             return from_log_density(self.log_posterior, ((-9 * wide, 9 * wide),) * 2, CELLS)
         return gaussian_fit.estimate_posterior(self)
@@ -423,13 +428,13 @@ class LogisticRegression(TwoParameters, GeneralizedLinearProblem):
         # Padded points have z = 0.
         padding = z.shape[1] - self.counts
         losses = sum_softplus(z.swapaxes(0, 1)).T - padding * np.log(2)
-        return losses + self.share * self._negative_log_prior(x)
+        return losses + self._negative_log_prior(x, self.share)
 
-    def _negative_log_prior(self, x: np.ndarray) -> np.ndarray:
-        """Return minus the log density of the whole prior at x (..., dim), up to a constant."""
+    def _negative_log_prior(self, x: np.ndarray, shares: float | np.ndarray) -> np.ndarray:
+        """Return minus the log prior at x (..., dim) times shares, a number or (dim,)."""
         if self.prior == "gaussian":
-            return (x**2).sum(axis=-1) / (2 * self.prior_scale)
-        return np.abs(x).sum(axis=-1) / self.prior_scale
+            return (shares * x**2).sum(axis=-1) / (2 * self.prior_scale)
+        return (shares * np.abs(x)).sum(axis=-1) / self.prior_scale
 
     def misclassified(self, x: np.ndarray) -> np.ndarray:
         """Return the number of points of all agents that each x_i misclassifies, (chains, agents).
