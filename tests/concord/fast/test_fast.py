@@ -90,7 +90,8 @@ def check(expected, trace, how="compiled") -> None:
 
 
 # Samplers none of whose steps are affine in normal numbers, or whose answers are not their state.
-NEVER = {"choco_sgld", "consensus_mc", "d_mala_released", "de_psgld", "fsgld", "qlsd"}
+# FALD's rounds are drawn.
+NEVER = {"choco_sgld", "consensus_mc", "d_mala_released", "de_psgld", "fald", "fsgld", "qlsd"}
 
 
 @numba

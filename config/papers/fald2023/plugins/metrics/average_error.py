@@ -11,7 +11,6 @@ from concord_studies.metrics import Measurement, Row, series, unmet_need, yields
 
 @yields(
     "average_error",
-    records=("draws",),
     averaged=("average_error",),
     labels={
         "average_error": Label("squared error of the running mean of |X - x*|^2", "squared error")

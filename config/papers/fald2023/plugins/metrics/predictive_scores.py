@@ -21,7 +21,6 @@ SCORES = ("accuracy", "agreement", "tv", "ece", "bs", "nnll", "hpd")
 
 @yields(
     (*(f"score_{name}" for name in SCORES), "score_w2", "log_density"),
-    records=("draws",),
     averaged=("score_*", "log_density"),
     labels={
         "score_accuracy": Label("accuracy of predictions by the mean"),
