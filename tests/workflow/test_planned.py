@@ -171,4 +171,4 @@ def test_what_was_deleted_of_an_output_is_made_again(copy, monkeypatch):
     finally:
         kinds.use(*kept)
     files = {name for name in copy.results() if name.startswith(("figures/", "claims."))}
-    assert len(files) == 9 and {f"{RESULTS}/{name}" for name in files} == set(asked)
+    assert len(files) == 10 and {f"{RESULTS}/{name}" for name in files} == set(asked)
