@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from concord_studies.figures._panels import Names, Panels, arrange_panels
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
@@ -17,6 +16,7 @@ from concord.options import Options
 from concord_studies import results, selection
 from concord_studies.contracts import Read
 from concord_studies.figures import style
+from concord_studies.figures.panels import Names, Panels, arrange_panels
 from concord_studies.results import Measured
 
 ROW = 0.21  # inches
