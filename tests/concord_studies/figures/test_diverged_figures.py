@@ -23,7 +23,9 @@ ARENA = {
     *("best_entries", "metric_pairs", "score_ratios"),
     *("predicted_measured", "solved_curves"),
 }
-KINDS = [kind for kind in kinds.names("figures") if kind not in ARENA]
+# Of exact laws alone, which no chain's divergence changes.
+LAWS = {"hospitals"}
+KINDS = [kind for kind in kinds.names("figures") if kind not in ARENA | LAWS]
 CASES = {"sound": 0, "part": 1, "lost": CHAINS}
 PANELS = [{"title": case, "select": {"case": case}} for case in CASES]
 MAPS = [{**panel, "metric": "confusion_digits"} for panel in PANELS]
