@@ -60,6 +60,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             axes.errorbar(mean, at, xerr=sd, fmt="o", ms=2.5, lw=1.1, color=color)
         axes.set_yticks(places, [str(agent + 1) for agent in places])
         axes.invert_yaxis()
+        axes.use_sticky_edges = False  # bands end within the panel
         axes.grid(visible=False, axis="y")
     panels.label("own effect", "hospital")
     handles: list[Any] = [
