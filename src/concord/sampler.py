@@ -215,7 +215,8 @@ def track_average(
 
     .. math:: y_i = \sum_j W_{ij} (r_j + g_j), \qquad r_i \leftarrow y_i - g_i
 
-    vectors: g, (chains, agents, dim). rest: r of the iteration before, zero at first; its sum over
+    weights: the name of W, or a step of I - step L. vectors: g, (chains, agents, dim).
+    rest: r of the iteration before, zero at first; its sum over
     the agents stays zero if W is doubly stochastic. channel: that which carries r + g.
     """
     average = network.mix(weights, rest + vectors, channel=channel)

@@ -39,7 +39,10 @@ OCTAVES_TO_TARGET = 24
 
 
 def screen(question: Question, entry: Entry) -> Iterator[Candidate]:
-    """Yield the best setting of an entry with each read-out; raise an error where there is none."""
+    """Yield the best setting of an entry for each way to read its draws (``READS``).
+
+    question: the problem, the network and what is wished for. A ConcordError if no setting works.
+    """
     entry.sampler.check(question.problem, question.network)
     if entry.kind not in kinds.built_in("samplers"):
         prices.try_step(entry.sampler, question.problem, question.network, question.event_rng())

@@ -48,10 +48,12 @@ def split(fit: Fit, positions: Moments) -> tuple[np.ndarray, list[QuadraticProbl
 
 
 class CoordinatewiseLaws:
-    """Approximate laws of versions of a sampler on a Gaussian fit, one coordinate at a time.
+    """Approximate laws of a sampler's settings on a Gaussian posterior, one coordinate at a time.
 
-    positions: mean and covariance of an agent's start. mean: whether all agents get their mean
-    curvature, so that laws follow from the network's spectrum.
+    The coordinates are those along the posterior's principal axes, taken to be independent.
+    samplers: the settings. fit: the Gaussian that is fitted to the posterior. positions: mean and
+    covariance of an agent's start. mean: whether all agents get their mean curvature, so that laws
+    follow from the network's spectrum.
     """
 
     def __init__(

@@ -22,7 +22,10 @@ class SampledLaw(Protocol):
 
     @property
     def sampled(self) -> Gaussian:
-        """Return the law proportional to exp(-sum_i f_i). A ConcordError if there is none."""
+        """Return the Gaussian proportional to exp(-sum_i f_i). A ConcordError if there is none.
+
+        It is not the posterior where potentials omit the prior, or each has all of it.
+        """
 
 
 @runtime_checkable

@@ -210,7 +210,10 @@ class UniverseExperiment(Experiment):
     part_count = 0
 
     def measure(self, parts: Sequence[Path], resources: Path) -> tuple[Table, dict[str, Any]]:
-        """Return the metrics of the runs, and the errors of those that fail (``refused``)."""
+        """Sample and measure all runs; return their metrics, and the errors of those that fail.
+
+        parts: none, since a universe is made by one job. resources: the folder of data.
+        """
         rows: Table = {}
         refused: dict[str, str] = {}
         for name, run in each(list(self.runs.items()), "runs"):
@@ -257,7 +260,10 @@ class ArenaExperiment(Experiment):
         return folder / "scores.json"
 
     def measure(self, parts: Sequence[Path], resources: Path) -> tuple[Table, dict[str, Any]]:
-        """Return the rows by cell; and chosen options and CPU seconds for the provenance."""
+        """Read the scores of all parts; return rows by cell, and what the provenance says of them.
+
+        parts: the files of scores. resources: unused, since scores have been computed.
+        """
         cells: dict[str, Any] = {}
         for path in parts:
             cells |= json.loads(read_text(path))

@@ -215,9 +215,10 @@ class Plan:
         return None if self.installs else run.unavailable
 
     def uses_universes(self, key: str) -> bool:
-        """Return whether a study's verdicts use those over its universes.
+        """Return whether the ledger of a study, given by its key, says how robust verdicts are.
 
-        They do if the configuration's key multiverse asks for it, or if the latter are up to date.
+        So it does if the configuration's key multiverse asks for it, or if the table of verdicts
+        over the study's universes is up to date.
         """
         if self.config["multiverse"]:
             return True

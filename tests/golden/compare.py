@@ -79,8 +79,8 @@ def difference(wanted: np.ndarray, found: np.ndarray) -> float:
 def allows(exception: dict, wanted: dict[str, np.ndarray], found: dict[str, np.ndarray]) -> bool:
     """Tell whether an exception's tolerance covers all columns: relative, or "absolute" numbers."""
     tolerance = exception["tolerance"]
-    if tolerance == "changed":
-        return True
+    if tolerance in ("changed", "gone"):
+        return tolerance == "changed" or not found
     if wanted.keys() - found.keys():
         return False
     if exception.get("absolute"):

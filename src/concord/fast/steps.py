@@ -236,7 +236,8 @@ def _method(one: Any, name: str) -> str:
 def tables_of(problem: Any, chains: int) -> Tables:
     """Return the arrays from which kernels compute a problem's gradients.
 
-    They are of a quadratic, or of a mixture; None where no kernel is for the problem.
+    The first are of a quadratic, the second of a mixture; each is None for other problems.
+    chains: their number, where each has a data set of its own.
     """
     if _method(problem, "gradient") == QUADRATIC:
         return (problem.gram.swapaxes(1, 2).copy(), problem.shift.copy()), None

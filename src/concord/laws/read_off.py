@@ -164,10 +164,11 @@ class StepReader:
         return Update(lambda k: read(k).update, self.start, lossy, lambda: self.cycle)
 
     def _ask(self, question: Callable[[_Steps], T]) -> T:
-        """Return the answer of a sampler's steps to a question, a function of ``_Steps``.
+        """Return what a function reads off the sampler's steps.
 
-        Where steps fail that note what they ask of k, or tell its type, plain numbers of iterations
-        are given to all of them. Raises ``NoLaw`` in the place of ``UnreadableStep``.
+        Steps are handed an iteration number that notes its uses (``Iteration``). If a step fails on
+        it, or tells its type, all steps are read anew with plain integers. Raises ``NoLaw`` where
+        the steps cannot be read.
         """
         with np.errstate(all="ignore"):
             while True:

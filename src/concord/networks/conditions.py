@@ -168,7 +168,7 @@ class Conditions(Options):
 
 
 def hears_one_at_most(graph: Graph, conditions: Conditions) -> bool:
-    """Return whether an agent hears at most one neighbor in any iteration, by the schedule."""
+    """Return whether the schedule of links lets every agent hear at most one neighbor at a time."""
     if isinstance(conditions.schedule, PairSchedule):
         return True
     tables = conditions.schedule.tables(graph)

@@ -62,7 +62,9 @@ class Excess:
 
     @classmethod
     def from_ends(cls, first: Any, second: Any, strict: bool = False) -> Self:
-        """Return the excess of numbers over others; each is a list of value, lo and hi.
+        """Return by how much numbers exceed others, first less second, as value, lo and hi.
+
+        first, second: the value, lower and upper end of each number, three arrays of one length.
 
         Numbers that are infinite alike exceed each other by 0; in a strict rule, which asks them to
         be below, by infinity.
@@ -344,7 +346,7 @@ class Order(_Rule):
     paired: Annotated[bool, "pairs are compared data set by data set"] = False
 
     def pair(self, lower: Numbers, higher: Numbers) -> tuple[np.ndarray, np.ndarray]:
-        """Return the places of like numbers in both quantities."""
+        """Return the indices, in ``lower`` and in ``higher``, of numbers that are compared."""
         return pair_common(lower, higher)
 
     def exceed(self, lower: Numbers, higher: Numbers) -> Result:
@@ -509,7 +511,7 @@ class Bound(_Rule):
     bound: Annotated[Quantity, "what they are said not to exceed"]
 
     def pair(self, ours: Numbers, bound: Numbers) -> np.ndarray:
-        """Return the place of each number's bound."""
+        """Return the index, in ``bound``, of each number's bound."""
         return _match_each(ours, bound)
 
     def exceed(self, ours: Numbers, bound: Numbers) -> Result:
@@ -641,7 +643,7 @@ class Sooner(_Rule):
     threshold: Annotated[float, "value to reach"]
 
     def pair(self, first: Numbers, later: Numbers) -> tuple[np.ndarray, np.ndarray]:
-        """Return the places of like curves in both quantities."""
+        """Return the indices, in each quantity, of curves with the same labels."""
         return pair_common(first, later)
 
     def exceed(self, first: Numbers, later: Numbers) -> Result:

@@ -287,7 +287,7 @@ def note_unvaried_seeds(rows: Iterable[Row], path: Path) -> str:
 
 
 def robustness_by_claim(rows: Iterable[Row]) -> dict[Place, str]:
-    """Return the sentence on a verdict's robustness over universes, by claim, where varied."""
+    """Return how verdicts hold over universes, a sentence for each claim judged in several."""
     return {_place(row): row["multiverse"] for row in rows if row["multiverse"]}
 
 

@@ -127,11 +127,11 @@ def _require_used(numbers: Iterable[str], used: Container[str], where: str) -> N
 
 
 def check_names(options: Options, runs: Documents, where: str, smoke: bool) -> None:
-    """Refuse options of a figure or table that name labels or values which no run shown has.
+    """Refuse a figure or table whose options name a label or value that none of its runs has.
 
-    Options say by the type of their description that they name labels, runs or iterations
-    (``option_notes``). At smoke scale iterations are few, and those that it leaves out are not
-    missed.
+    where: the figure's or table's place in the study's file, for the error. What an option names
+    (labels, runs, iterations) is part of its declared type (``option_notes``). At smoke scale
+    iterations are few, and those that it leaves out are not missed.
     """
     for name, note, value in _notes(options):
         place = f"{where}.{name}"

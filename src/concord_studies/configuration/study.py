@@ -32,7 +32,7 @@ class Study(StudyFiles):
 
     @cached_property
     def _kinds(self) -> dict[tuple[str, str], tuple[Any, Any]]:
-        """The module and options of each figure and table that has been asked for."""
+        """A cache of ``kind_of``: module and options by section (figures, tables) and name."""
         return {}
 
     @cached_property

@@ -437,7 +437,7 @@ def find_label(metric: str) -> tuple[str, str]:
 
 
 def column_heading(metric: str) -> str:
-    """Return the heading of a metric's column; "" if that is the metric's description."""
+    """Return a metric's own column heading; "" where its description serves as heading."""
     return _labels(_loaded_families()).get(metric, Label()).head
 
 
