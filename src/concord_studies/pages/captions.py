@@ -173,7 +173,8 @@ _SETTINGS = {
     "topology": ("network", "topologies", ""),
     "partition": ("data split", "partitions", "equal"),
     "initial": ("start", "initial", "normal"),
-    **{key: (key, "", "") for key in ("chains", "iterations", "seed")},
+    "chains": ("chains", "", "0"),  # where all numbers are exact there are none
+    **{key: (key, "", "") for key in ("iterations", "seed")},
 }
 
 
