@@ -158,6 +158,7 @@ class Recorder:
                 arrays[name] = getattr(problem, name)(chosen)
         counts: dict[str, np.ndarray] = {
             "unicasts": network.meter.unicasts,
+            "unicast_bytes": network.meter.unicast_bytes,
             "broadcasts": network.meter.broadcasts,
             "gradients": problem.total,
         }

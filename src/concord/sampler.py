@@ -118,13 +118,6 @@ class Algorithm(Options, Generic[State]):
         """
         return False
 
-    def vector_size(self, dim: int, itemsize: int) -> float | None:
-        """Return the mean size in bytes of a vector that the sampler sends, of dim numbers.
-
-        None: the sampler sends plain vectors, and the network knows their size.
-        """
-        return None
-
 
 class FullGradientSampler(Algorithm[State]):
     """An algorithm of decentralized sampling that takes full gradients alone.

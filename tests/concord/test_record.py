@@ -110,7 +110,7 @@ def test_only_chosen_agents_are_kept_but_all_are_averaged():
 
 def test_nothing_is_kept_that_was_not_asked_for():
     trace = run(3, draws=False, average=False, probes=["misclassified"])
-    prices = {"unicasts", "broadcasts", "gradients"}
+    prices = {"unicasts", "unicast_bytes", "broadcasts", "gradients"}
     assert set(trace.variables) == {"misclassified", "diverged_at"} | prices
     assert trace["misclassified"].dtype.kind == "i"
     with pytest.raises(ConcordError, match=r"the trace has no 'x'; record it"):

@@ -64,11 +64,11 @@ class Meter:
         self._rounds += vectors
         self._round_bytes += size
 
-    def add_sent(self, unicasts: Numbers, broadcasts: Numbers, size: float) -> None:
+    def add_sent(self, unicasts: Numbers, broadcasts: Numbers, size: Numbers) -> None:
         """Count vectors that agents have sent.
 
         unicasts, broadcasts: numbers of vectors, (agents,) or (chains, agents), one for each
-        neighbor and one for all neighbors. size: bytes of a vector.
+        neighbor and one for all neighbors. size: bytes of a vector, likewise.
         """
         self._unicasts = self._unicasts + unicasts
         self._broadcasts = self._broadcasts + broadcasts

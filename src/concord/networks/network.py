@@ -261,17 +261,18 @@ class Network(Summarized):
         return np.where(self._channels.arrives_between(agents)[..., None], apart, 0.0)
 
     def average(
-        self, x: np.ndarray, *, senders: np.ndarray | None = None, size: float | None = None
+        self, x: np.ndarray, *, senders: np.ndarray | None = None, size: Numbers | None = None
     ) -> np.ndarray:
         """Return the average of x over the agents by a server, (chains, 1, dim).
 
         With local coordinates, which each agent keeps, it is (chains, agents, dim).
 
         x: (chains, agents, dim). senders: which agents take part and pay for their messages, a mask
-        (chains, agents); None: all. size: bytes of a message; None: those of x.
+        (chains, agents); None: all. size: bytes of a message, a number or (chains, agents); None:
+        those of x.
         """
         counts = self.meter.once if senders is None else self.meter.once * senders
-        self.meter.add_sent(counts, counts, size or self._vector_size(x))
+        self.meter.add_sent(counts, counts, self._vector_size(x) if size is None else size)
         sent = self.select_shared(x)
         average = sent.mean(axis=1, keepdims=True)
         if sent is not x:

@@ -61,10 +61,6 @@ class CHOCOSGLD(Sampler[State]):
         """Return the state at x0, (chains, agents, dim), with estimates x0 at all neighbors."""
         return State(x0, x0)
 
-    def vector_size(self, dim: int, itemsize: int) -> float:
-        """Return the bytes of a compressed difference of dim numbers."""
-        return self.compression.size(dim, itemsize)
-
     def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
         """Update the shared estimates, then move x by consensus and Langevin steps.
 
@@ -74,7 +70,7 @@ class CHOCOSGLD(Sampler[State]):
         (x, estimate), eta = state, self.step_size(k)
         estimate = estimate + self.compression.compress(x - estimate, rng)
         gradient = problem.gradient(x)
-        size = self.vector_size(x.shape[-1], x.itemsize)
+        size = self.compression.size(x.shape[-1], x.itemsize)
         pull = network.mix(self.weights, estimate, size=size) - estimate
         noise = langevin_noise(rng, eta, x)
         return State(x + self.consensus_step * pull - eta * gradient + noise, estimate)

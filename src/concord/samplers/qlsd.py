@@ -97,10 +97,6 @@ class QLSD(Sampler[State]):
             m = problem.full_gradient(m + problem.posterior.mean)
         return State(x0, m, nothing, nothing) if self.renewal is None else State(x0, m, x0, m)
 
-    def vector_size(self, dim: int, itemsize: int) -> float:
-        """Return the mean size in bytes of a vector: a compressed gradient up, theta down."""
-        return (self.compression.size(dim, itemsize) + dim * itemsize) / 2
-
     def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
         """Move theta along the participants' compressed gradients, and update their memories."""
         (x, m, reference, control), gamma, agents = state, self.step_size(k), network.agents
@@ -113,10 +109,10 @@ class QLSD(Sampler[State]):
         gradient = problem.reduced_gradient(theta, reference, control)
         code = self.compression.compress(gradient - m, rng)
         code = np.where(present[..., None], code, 0.0)
+        dim, itemsize = theta.shape[-1], theta.itemsize
+        size = (self.compression.size(dim, itemsize) + dim * itemsize) / 2  # of one up, one down
         average = network.average(
-            np.where(present[..., None], m + code, 0.0),
-            senders=present,
-            size=self.vector_size(theta.shape[-1], theta.itemsize),
+            np.where(present[..., None], m + code, 0.0), senders=present, size=size
         )
         noise = langevin_noise(rng, gamma, theta[:, :1])
         theta = theta - gamma * (agents**2 / participants * average) + noise

@@ -14,4 +14,4 @@ def rows(m: Measurement) -> Iterator[Row]:
     A product with a Hessian counts as two, a proximal step as what its inner solver evaluates, or
     as one where it is a closed form. Where chains differ: mean over chains with an interval.
     """
-    return price_rows(m, m.trace["gradients"], (("gradients", 1),))
+    return price_rows(m, m.trace["gradients"], "gradients")

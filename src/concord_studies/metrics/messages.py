@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, yields
-from concord_studies.metrics._prices import price_rows, vector_bytes
+from concord_studies.metrics._prices import price_rows
 
 
 @yields(
@@ -27,6 +29,10 @@ def rows(m: Measurement) -> Iterator[Row]:
     broadcast_bytes: one for all neighbors that hear it. Samplers are to be compared in one of them,
     which the network decides. Where chains differ: mean over chains with an interval.
     """
-    width = vector_bytes(m)
-    for kind in ("unicast", "broadcast"):
-        yield from price_rows(m, m.trace[f"{kind}s"], ((f"{kind}s", 1), (f"{kind}_bytes", width)))
+    unicasts, broadcasts = m.trace["unicasts"], m.trace["broadcasts"]
+    unicast_bytes = m.trace["unicast_bytes"]
+    vector_bytes = unicast_bytes / np.maximum(unicasts, 1)  # the mean of those sent so far
+    yield from price_rows(m, unicasts, "unicasts")
+    yield from price_rows(m, unicast_bytes, "unicast_bytes")
+    yield from price_rows(m, broadcasts, "broadcasts")
+    yield from price_rows(m, broadcasts * vector_bytes, "broadcast_bytes")

@@ -26,5 +26,5 @@ def rows(m: Measurement) -> Iterator[Row]:
     """
     seconds, waited = (m.trace[name] for name in TIMES)
     share = np.divide(waited, seconds, out=np.zeros_like(seconds), where=seconds > 0)
-    yield from price_rows(m, seconds, (("seconds", 1),), np.max)
-    yield from price_rows(m, share, (("waiting", 1),), np.mean)
+    yield from price_rows(m, seconds, "seconds", np.max)
+    yield from price_rows(m, share, "waiting", np.mean)

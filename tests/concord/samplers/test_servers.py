@@ -198,7 +198,6 @@ def test_who_takes_part_pays():
     assert np.abs(found.gradients.mean(axis=0) / 40 - 0.75).max() < LIMIT * error
     # A length and 3 bits for each of two numbers up, two numbers down.
     np.testing.assert_array_equal(found.network.meter.unicast_bytes, found.gradients * (8 + 1 + 16))
-    assert QLSD(0.02, QSGD).vector_size(12, 8) == (8 + np.ceil(3 * 12 / 8) + 12 * 8) / 2
 
 
 # DG-LMC

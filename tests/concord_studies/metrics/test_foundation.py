@@ -135,7 +135,7 @@ def test_families_say_what_they_read(family):
     text = Path(module.__file__).read_text()
     read = {READS.get(name, name) for name in re.findall(r'm\.trace\["(\w+)"\]', text)}
     read |= {"draws"} if re.search(r"positions\(m\b", text) else set()
-    read -= {"diverged_at", "broadcasts", "activations", "gradients"}
+    read -= {"diverged_at", "unicasts", "unicast_bytes", "broadcasts", "activations", "gradients"}
     either = family in ("w2", "chains_w2", "constraint")
     read -= {"x_average"} | ({"draws"} if either else set())
     read -= {"accuracy", "draws"} if family == "recorded" else set()  # what the record is of

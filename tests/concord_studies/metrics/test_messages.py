@@ -19,9 +19,10 @@ def measurement(trace, dim=2, **problem_has) -> Measurement:
     return measurements.measurement(trace, problem=prob, **own)
 
 
-def counted(unicasts, broadcasts) -> Trace:
+def counted(unicasts, broadcasts, vector_bytes=16.0) -> Trace:
     axes = ("chain", "draw", "agent")[-np.ndim(unicasts) :]
-    given = {"unicasts": unicasts, "broadcasts": broadcasts}
+    sent = vector_bytes * np.array(unicasts)
+    given = {"unicasts": unicasts, "broadcasts": broadcasts, "unicast_bytes": sent}
     variables = {name: (axes, np.array(values)) for name, values in given.items()}
     return Trace(variables, np.array([0, 9]), np.arange(np.shape(unicasts)[-1]))
 
@@ -35,7 +36,7 @@ def test_chains_that_differ_have_an_interval():
     found = table(messages, measurement(counted(2 * np.array(sent), sent)))
     assert found["broadcasts", 9, "0"].value == 4 and found["unicasts", 9, "0"].value == 8
     row = found["broadcast_bytes", 9, "network"]
-    assert row.value == 6.5 * 16  # two float64 a vector
+    assert row.value == 6.5 * 16  # bytes of a vector
     # Two chains, 6 and 7: standard error one half, one degree of freedom.
     assert (row.value - row.lo, row.hi - row.value) == pytest.approx((101.65, 101.65), rel=1e-3)
     assert row.chance
@@ -46,7 +47,7 @@ def test_chains_that_differ_have_an_interval():
 
 
 def test_bytes_are_vectors_times_their_size():
-    trace = counted([[0, 0], [20, 40]], [[0, 0], [10, 20]])
-    found = table(messages, measurement(trace, dim=3, dtype=np.float32))
+    trace = counted([[0, 0], [20, 40]], [[0, 0], [10, 20]], vector_bytes=12.0)
+    found = table(messages, measurement(trace))
     assert found["broadcast_bytes", 9, "0"].value == 3 * 4 * 10
     assert found["unicast_bytes", 9, "1"].value == 3 * 4 * 40

@@ -122,7 +122,7 @@ class BayesADMM(FullGradientSampler[State]):
         if self.family == "point":
             change[:, dim:] = 0.0
         dual = state.dual + self.damping * rho * change
-        natural, size = _natural(mean, precision), self.vector_size(dim, 8)
+        natural, size = _natural(mean, precision), self._law_bytes(dim)
         average = network.average(natural[None], size=size)[0, 0]
         if self.dual != "natural":  # as many numbers again, for the sum of the dual steps
             network.average(coordinates[None], size=size)
@@ -180,10 +180,10 @@ class BayesADMM(FullGradientSampler[State]):
         draws: np.ndarray = mean + noise.transpose(2, 0, 1)
         return draws
 
-    def vector_size(self, dim: int, itemsize: int) -> float:
+    def _law_bytes(self, dim: int) -> float:
         """Return the bytes of a mean and the free entries of a precision."""
         entries = {"full": dim * (dim + 1) // 2, "diagonal": dim, "isotropic": 1, "point": 0}
-        return float(itemsize * (dim + entries[self.family]))
+        return float(8 * (dim + entries[self.family]))
 
 
 def _multiply(matrices: np.ndarray, vectors: np.ndarray) -> np.ndarray:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from concord.contracts import dtype_of
 from concord.sampling.trace import TIMES
 from concord_studies.metrics import Measurement, Row, final_rows, series, yields
-from concord_studies.metrics._prices import vector_bytes
 
 
 @yields(("ended", "waited", "sending"), network="clocked")
@@ -16,6 +16,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     """
     for metric, name in zip(("ended", "waited"), TIMES, strict=True):
         yield from series(m.trace.draw, m.agents, {metric: m.trace[name][0]})
-    link = m.network.conditions.link
-    seconds = float(link.seconds(vector_bytes(m))) if link else 0.0
+    conditions = m.network.conditions
+    size = conditions.size(m.problem.dim, dtype_of(m.problem).itemsize)
+    seconds = float(conditions.link.seconds(size)) if conditions.link else 0.0
     yield from final_rows(m, {"sending": seconds})
