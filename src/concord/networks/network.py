@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from copy import copy
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from concord.networks.meter import Meter
 from concord.networks.weights import mixing_matrix
 from concord.options import plain
 from concord.summary import Summarized
+
+if TYPE_CHECKING:
+    from concord.pictures.look import Picture
 
 Order = Literal["simultaneous", "in_place"]
 
@@ -113,6 +116,23 @@ class Network(Summarized):
     def degrees(self) -> np.ndarray:
         """Return the number of neighbors that hear each agent, (agents,)."""
         return self.graph.degrees
+
+    def plot(self) -> Picture:
+        """Draw the agents and the edges between them; with a direction these are arrows.
+
+        Returns
+        -------
+        Picture
+            A figure of matplotlib, which notebooks show; ``savefig`` writes it.
+
+        Examples
+        --------
+        >>> import concord
+        >>> concord.network("ring", 8).plot().savefig("ring.png")
+        """
+        from concord.pictures.graphs import plot_graph  # matplotlib
+
+        return plot_graph(self.graph, [str(name) for name in self.names])
 
     @property
     def is_lossless(self) -> bool:
