@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from concord.laws.iterations import Cycle
+from concord.libraries import pictures
 from concord.summary import Summarized
 from concord.values import FINITE_RANGE
 
 if TYPE_CHECKING:
-    from concord.distances import Posterior
-    from concord.pictures.look import Picture
+    from matplotlib.figure import Figure
 
 # Mean and covariance, (..., S) and (..., S, S).
 Moments = tuple[np.ndarray, np.ndarray]
@@ -159,9 +159,7 @@ class Law(Summarized):
         kind = "approximate" if self.approximate else "exact"
         return {"law": kind, "iterations": draws, "agents": agents, "dim": dim}
 
-    def plot(
-        self, coordinates: Sequence[int] | None = None, posterior: Posterior | None = None
-    ) -> Picture:
+    def plot(self, coordinates: Sequence[int] | None = None, posterior: object = None) -> Figure:
         """Draw the mean of each coordinate over iterations, with two standard deviations.
 
         Solid lines are the first four agents, the dashed one is the average of all agents.
@@ -176,8 +174,8 @@ class Law(Summarized):
 
         Returns
         -------
-        Picture
-            A figure of matplotlib, which notebooks show; ``savefig`` writes it.
+        matplotlib.figure.Figure
+            A picture, which notebooks show; ``savefig`` writes it.
 
         Examples
         --------
@@ -186,9 +184,8 @@ class Law(Summarized):
         >>> law = concord.law("de_sgld", problem, "ring", step_size=0.1, iterations=100)
         >>> law.plot(posterior=problem).savefig("law.png")
         """
-        from concord.pictures.runs import plot_law  # matplotlib
-
-        return plot_law(self, coordinates, posterior)
+        figure: Figure = pictures("runs").plot_law(self, coordinates, posterior)
+        return figure
 
     def moments_of(self, agent: str | int) -> Moments:
         """Return mean (K, dim) and covariance (K, dim, dim) of an agent, or of the ``average``."""

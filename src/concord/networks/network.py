@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from concord.errors import ConcordError
+from concord.libraries import pictures
 from concord.networks.channels import Channels
 from concord.networks.clock import Clock
 from concord.networks.conditions import Conditions
@@ -26,7 +27,7 @@ from concord.options import plain
 from concord.summary import Summarized
 
 if TYPE_CHECKING:
-    from concord.pictures.look import Picture
+    from matplotlib.figure import Figure
 
 Order = Literal["simultaneous", "in_place"]
 
@@ -117,22 +118,22 @@ class Network(Summarized):
         """Return the number of neighbors that hear each agent, (agents,)."""
         return self.graph.degrees
 
-    def plot(self) -> Picture:
+    def plot(self) -> Figure:
         """Draw the agents and the edges between them; with a direction these are arrows.
 
         Returns
         -------
-        Picture
-            A figure of matplotlib, which notebooks show; ``savefig`` writes it.
+        matplotlib.figure.Figure
+            A picture, which notebooks show; ``savefig`` writes it.
 
         Examples
         --------
         >>> import concord
         >>> concord.network("ring", 8).plot().savefig("ring.png")
         """
-        from concord.pictures.graphs import plot_graph  # matplotlib
-
-        return plot_graph(self.graph, [str(name) for name in self.names])
+        names = [str(name) for name in self.names]
+        figure: Figure = pictures("graphs").plot_graph(self.graph, names)
+        return figure
 
     @property
     def is_lossless(self) -> bool:

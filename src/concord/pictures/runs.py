@@ -128,8 +128,8 @@ def plot_w2(
 
     Returns
     -------
-    concord.pictures.look.Picture
-        A figure of matplotlib, which notebooks show; ``savefig`` writes it.
+    matplotlib.figure.Figure
+        A picture, which notebooks show; ``savefig`` writes it.
 
     Raises
     ------

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from concord.errors import ConcordError, nearest, short
+from concord.libraries import pictures
 from concord.options import Index, build
 from concord.summary import Summarized
 
 if TYPE_CHECKING:
     import xarray  # half a second
-
-    from concord.distances import Posterior
-    from concord.pictures.look import Picture
+    from matplotlib.figure import Figure
 
 GROUPS = ("posterior", "sample_stats")
 POSITIONS = ("x", "x_average")
@@ -223,9 +222,7 @@ class Trace(Summarized):
         }
         return replace(self, variables=variables, draw=self.draw[rows])
 
-    def plot(
-        self, coordinates: Sequence[int] | None = None, posterior: Posterior | None = None
-    ) -> Picture:
+    def plot(self, coordinates: Sequence[int] | None = None, posterior: object = None) -> Figure:
         """Draw the density of each coordinate's draws, and one chain over iterations.
 
         Solid lines are the first four agents, dashed ones the average of all agents; densities are
@@ -241,8 +238,8 @@ class Trace(Summarized):
 
         Returns
         -------
-        Picture
-            A figure of matplotlib, which notebooks show; ``savefig`` writes it.
+        matplotlib.figure.Figure
+            A picture, which notebooks show; ``savefig`` writes it.
 
         Examples
         --------
@@ -252,9 +249,8 @@ class Trace(Summarized):
         >>> len(trace.plot(posterior=problem).axes)
         2
         """
-        from concord.pictures.runs import plot_trace  # matplotlib
-
-        return plot_trace(self, coordinates, posterior)
+        figure: Figure = pictures("runs").plot_trace(self, coordinates, posterior)
+        return figure
 
     def contiguous(self) -> Trace:
         """Return a copy whose arrays are contiguous in memory, as those read from a file."""
