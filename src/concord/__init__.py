@@ -30,6 +30,7 @@ _PUBLIC = {
     "law": "law_call",
     "load": "sampling.trace_files",
     "network": "networks.construction",
+    "plot_w2": "pictures.runs",
     "predictive": "predictions",
     "problems": "problems",
     "sample": "calls",

@@ -14,6 +14,7 @@ from concord.models.numpyro import from_numpyro as from_numpyro
 from concord.models.pymc import from_pymc as from_pymc
 from concord.models.torch_weights import from_torch as from_torch
 from concord.networks.construction import network as network
+from concord.pictures.runs import plot_w2 as plot_w2
 from concord.predictions import predictive as predictive
 from concord.problems.function_problem import Problem as Problem
 from concord.problems.share_all import share_all as share_all

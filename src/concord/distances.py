@@ -103,7 +103,7 @@ def w2(result: Trace | Law, posterior: Posterior, *, warm_up: int | None = None)
     >>> bool(end.lo < end.value < end.hi)
     True
     """
-    law = _read_posterior(result, posterior)
+    law = read_posterior(result, posterior)
     warn_of_divergence("w2", result.divergence())
     return _w2(result, law, warm_up).assign_attrs(posterior_draws=law.draws)
 
@@ -117,7 +117,7 @@ def _w2(result: Trace | Law, law: Reference, warm_up: int | None) -> xarray.Data
         return _distance_of_law(result, wasserstein.w2, posterior, warm_up)
     names, draws = positions(result.mask_diverged())
     rng, dim = streams.generator(0, "bootstrap"), draws.shape[-1]
-    least = max(LEAST, LEAST_PER_DIMENSION * dim)
+    least = count_least_chains(dim)
     if warm_up is None:
         if result.chains < least:
             middle = int(result.draw[-1]) // 2
@@ -156,6 +156,11 @@ def _w2(result: Trace | Law, law: Reference, warm_up: int | None) -> xarray.Data
     floor[np.isinf(value)] = np.nan
     dataset = _dataset(result, names, (value, lo, hi))
     return dataset.assign(floor=("agent", floor), draws=("agent", worth))
+
+
+def count_least_chains(dim: int) -> int:
+    """Return the number of independent draws that a fit of a Gaussian of dimension dim takes."""
+    return max(LEAST, LEAST_PER_DIMENSION * dim)
 
 
 def _compare_by_agent(
@@ -250,7 +255,7 @@ def bias2(
     >>> bool(end.lo < end.value < end.hi)
     True
     """
-    law = _read_posterior(result, posterior)
+    law = read_posterior(result, posterior)
     warn_of_divergence("bias2", result.divergence())
     return _bias2(result, law, warm_up).assign_attrs(posterior_draws=law.draws)
 
@@ -321,11 +326,11 @@ def compare(
             "compare([trace, other]), or a mapping of names to results"
         )
     if not isinstance(results, Mapping):
-        results = _name_results(results)
+        results = name_results(results)
     law = None
     for result in results.values():
         _check_result(result)
-        law = None if posterior is None else _read_posterior(result, posterior)
+        law = None if posterior is None else read_posterior(result, posterior)
     divergences = {name: result.divergence() for name, result in results.items()}
     sentences = (f"of {name} {what}" for name, what in divergences.items() if what)
     warn_of_divergence("compare", ", and ".join(sentences))
@@ -333,7 +338,7 @@ def compare(
     return pandas.DataFrame.from_dict(rows, orient="index").rename_axis("sampler")
 
 
-def _name_results(results: Iterable[Trace | Law]) -> dict[str, Trace | Law]:
+def name_results(results: Iterable[Trace | Law]) -> dict[str, Trace | Law]:
     """Return results by the names of their samplers, numbered where these repeat."""
     by_name: dict[str, Trace | Law] = {}
     for result in results:
@@ -396,7 +401,7 @@ def _check_result(result: object) -> None:
         raise ConcordError(f"{short(result)} is no result; give a trace or a law")
 
 
-def _read_posterior(result: Trace | Law, posterior: Posterior | None) -> Reference:
+def read_posterior(result: Trace | Law, posterior: Posterior | None) -> Reference:
     """Return the posterior with which a result is compared. A ConcordError if it does not fit.
 
     posterior: a problem, a posterior, or draws of it.

@@ -21,6 +21,14 @@ def optional(module: str, package: str, what: str) -> ModuleType:
         ) from None
 
 
+def pictures(of: str) -> ModuleType:
+    """Return the module of pictures of ``runs`` or ``graphs``.
+
+    It is found by its name, since it imports those of whose objects it makes pictures.
+    """
+    return import_module(f"concord.pictures.{of}")
+
+
 def special() -> ModuleType:
     """Return SciPy's special functions."""
     import scipy.special  # as said above

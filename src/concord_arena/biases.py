@@ -55,14 +55,12 @@ class BiasMap:
 
 def _plot(table: pandas.DataFrame) -> Figure:
     """Plot ``BiasMap.table``: a panel for each network, a curve for each batch size."""
-    from matplotlib.figure import Figure
-
     from concord_studies.figures import style
 
     panels = list(table.groupby("network", sort=False))
     columns = min(len(panels), 3)
     rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(style.FULL, 2.3 * rows), layout="constrained")
+    figure = style.Picture(figsize=(style.FULL, 2.3 * rows), layout="constrained")
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     for axes, (name, panel) in zip(grid, panels, strict=False):
         curves = panel.groupby("batch_size", sort=False)

@@ -16,13 +16,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from concord.laws.iterations import Cycle
+from concord.libraries import pictures
 from concord.summary import Summarized
 from concord.values import FINITE_RANGE
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # Mean and covariance, (..., S) and (..., S, S).
 Moments = tuple[np.ndarray, np.ndarray]
@@ -154,6 +158,34 @@ class Law(Summarized):
         draws = f"{len(at)}, {at[0]} to {at[-1]}" if len(at) else 0
         kind = "approximate" if self.approximate else "exact"
         return {"law": kind, "iterations": draws, "agents": agents, "dim": dim}
+
+    def plot(self, coordinates: Sequence[int] | None = None, posterior: object = None) -> Figure:
+        """Draw the mean of each coordinate over iterations, with two standard deviations.
+
+        Solid lines are the first four agents, the dashed one is the average of all agents.
+
+        Parameters
+        ----------
+        coordinates
+            Numbers of the coordinates that are drawn; none: the first four.
+        posterior
+            A problem or a posterior, whose mean and mean plus and minus two standard deviations are
+            drawn, too; none: none.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A picture, which notebooks show; ``savefig`` writes it.
+
+        Examples
+        --------
+        >>> import concord
+        >>> problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]]], b=[[1.0], [0.0]])
+        >>> law = concord.law("de_sgld", problem, "ring", step_size=0.1, iterations=100)
+        >>> law.plot(posterior=problem).savefig("law.png")
+        """
+        figure: Figure = pictures("runs").plot_law(self, coordinates, posterior)
+        return figure
 
     def moments_of(self, agent: str | int) -> Moments:
         """Return mean (K, dim) and covariance (K, dim, dim) of an agent, or of the ``average``."""

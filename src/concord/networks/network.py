@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from copy import copy
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
 from concord.errors import ConcordError
+from concord.libraries import pictures
 from concord.networks.channels import Channels
 from concord.networks.clock import Clock
 from concord.networks.conditions import Conditions
@@ -24,6 +25,9 @@ from concord.networks.meter import Meter
 from concord.networks.weights import mixing_matrix
 from concord.options import plain
 from concord.summary import Summarized
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Order = Literal["simultaneous", "in_place"]
 
@@ -113,6 +117,23 @@ class Network(Summarized):
     def degrees(self) -> np.ndarray:
         """Return the number of neighbors that hear each agent, (agents,)."""
         return self.graph.degrees
+
+    def plot(self) -> Figure:
+        """Draw the agents and the edges between them; with a direction these are arrows.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A picture, which notebooks show; ``savefig`` writes it.
+
+        Examples
+        --------
+        >>> import concord
+        >>> concord.network("ring", 8).plot().savefig("ring.png")
+        """
+        names = [str(name) for name in self.names]
+        figure: Figure = pictures("graphs").plot_graph(self.graph, names)
+        return figure
 
     @property
     def is_lossless(self) -> bool:

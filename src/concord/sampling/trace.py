@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from concord.errors import ConcordError, nearest, short
+from concord.libraries import pictures
 from concord.options import Index, build
 from concord.summary import Summarized
 
 if TYPE_CHECKING:
     import xarray  # half a second
+    from matplotlib.figure import Figure
 
 GROUPS = ("posterior", "sample_stats")
 POSITIONS = ("x", "x_average")
@@ -211,6 +213,44 @@ class Trace(Summarized):
                 "table of the draws, to_xarray().x.to_dataframe()"
             )
         write_traces({"": self}, path)
+
+    def select_draws(self, rows: np.ndarray) -> Trace:
+        """Return the trace with some of the recorded iterations alone, given by their rows."""
+        variables = {
+            name: (axes, values.take(rows, axis=axes.index("draw")) if "draw" in axes else values)
+            for name, (axes, values) in self.variables.items()
+        }
+        return replace(self, variables=variables, draw=self.draw[rows])
+
+    def plot(self, coordinates: Sequence[int] | None = None, posterior: object = None) -> Figure:
+        """Draw the density of each coordinate's draws, and one chain over iterations.
+
+        Solid lines are the first four agents, dashed ones the average of all agents; densities are
+        those of the draws after a tenth of the run.
+
+        Parameters
+        ----------
+        coordinates
+            Numbers of the coordinates that are drawn; none: the first four.
+        posterior
+            A problem, a ``concord.Gaussian`` or draws, (draws, dim), whose density is drawn, too;
+            none: none.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A picture, which notebooks show; ``savefig`` writes it.
+
+        Examples
+        --------
+        >>> import concord
+        >>> problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]]], b=[[1.0], [0.0]])
+        >>> trace = concord.sample("de_sgld", problem, "ring", step_size=0.1, iterations=100)
+        >>> len(trace.plot(posterior=problem).axes)
+        2
+        """
+        figure: Figure = pictures("runs").plot_trace(self, coordinates, posterior)
+        return figure
 
     def contiguous(self) -> Trace:
         """Return a copy whose arrays are contiguous in memory, as those read from a file."""

@@ -101,7 +101,7 @@ class Panels:
         self.columns = 1 + max(cell.column for cell in cells)
         column = width == "column" or (width == "auto" and self.columns == 1)
         size = (style.COLUMN if column else style.FULL, height * self.rows)
-        self.figure = Figure(figsize=size, layout="constrained")
+        self.figure: Figure = style.Picture(figsize=size, layout="constrained")
         shared: Any = share
         table = self.figure.subplots(self.rows, self.columns, squeeze=False, sharey=shared)
         for axes in table.ravel():

@@ -1,11 +1,7 @@
-"""How every figure looks: sizes, fonts, colors, names and files, in this one place.
+"""How every figure of a study looks: colors, names and files, in this one place.
 
-Figures are made for print: a column is 3.4 in wide, a page 7 in, text 8 pt and never below 6.5 pt.
-Colors are those of Okabe and Ito, which readers with any common color deficiency can tell apart,
-darkened where their contrast on white was below 3:1; each also has a marker of its own, so that
-gray prints can be read. DejaVu Sans comes with matplotlib, so figures do not depend on the fonts of
-the machine. Nothing here uses pyplot or leaves global settings changed: ``RC`` holds within
-``styled`` functions only.
+Sizes, fonts and the first colors are those of all pictures (``concord.pictures.look``). Each color
+also has a marker of its own, so that gray prints can be read.
 
 One code has one meaning in all figures. Color is the sampler; agents, which are exchangeable, are
 steps of one blue-gray ramp with markers; networks are named in titles, and have other colors where
@@ -24,7 +20,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import matplotlib.style
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -35,58 +30,31 @@ from matplotlib.lines import Line2D
 from matplotlib.mathtext import MathTextParser
 
 from concord.errors import ConcordError, short
+from concord.pictures.look import AGENTS as AGENTS
+from concord.pictures.look import AVERAGE_STYLE as AVERAGE_STYLE
+from concord.pictures.look import BAND as BAND
+from concord.pictures.look import BLACK as BLACK
+from concord.pictures.look import BLUE as BLUE
+from concord.pictures.look import COLUMN as COLUMN
+from concord.pictures.look import FLOOR as FLOOR
+from concord.pictures.look import FULL as FULL
+from concord.pictures.look import GRAY as GRAY
+from concord.pictures.look import GREEN as GREEN
+from concord.pictures.look import MARKERS as MARKERS
+from concord.pictures.look import ORANGE as ORANGE
+from concord.pictures.look import PALETTE as PALETTE
+from concord.pictures.look import PURPLE as PURPLE
+from concord.pictures.look import RC as RC
+from concord.pictures.look import SKY as SKY
+from concord.pictures.look import SMALL as SMALL
+from concord.pictures.look import VERMILION as VERMILION
+from concord.pictures.look import Picture as Picture
+from concord.pictures.look import darken as darken
+from concord.pictures.look import lighten as lighten
+from concord.pictures.look import mix as mix
+from concord.pictures.look import styled as styled
 from concord_studies import results, words
 from concord_studies.io import whole_file
-
-COLUMN = 3.4
-FULL = 7.0
-SMALL = 6.5  # points, the smallest text
-
-RC: Any = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 8,
-    "axes.titlesize": 8,
-    "axes.labelsize": 8,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "legend.fontsize": 7,
-    "mathtext.fontset": "dejavusans",
-    "axes.linewidth": 0.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlelocation": "left",
-    "axes.titlepad": 4,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#e6e6e6",
-    "grid.linewidth": 0.4,
-    "xtick.major.width": 0.5,
-    "ytick.major.width": 0.5,
-    "xtick.minor.width": 0.4,
-    "ytick.minor.width": 0.4,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
-    "xtick.minor.size": 1.5,
-    "ytick.minor.size": 1.5,
-    "lines.linewidth": 1.3,
-    "lines.markersize": 3.5,
-    "legend.frameon": False,
-    "legend.handlelength": 2.2,
-    "legend.columnspacing": 1.4,
-    "legend.labelspacing": 0.35,
-    "figure.dpi": 100,
-    "savefig.dpi": 200,
-    # Text stays text, in PDF with its font; ids in SVG come from this salt instead of from chance.
-    "pdf.fonttype": 42,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "concord",
-}
-
-# A decorator: the function runs under RC and else matplotlib's own defaults, whatever the user's
-# matplotlibrc says. matplotlib reads settings while drawing as well as while building, so both the
-# drawing functions and ``save`` carry it.
-styled = matplotlib.style.context(["default", RC])
 
 
 @functools.cache
@@ -117,18 +85,13 @@ def check_formulas(texts: Any, where: str) -> None:
             check_formulas(value, f"{where}[{number}]")
 
 
-BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#C2679A"
-ORANGE, SKY, BLACK, GRAY = "#B87A00", "#2B8CC4", "#000000", "#7F7F7F"
-PALETTE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
 # Where there are more values than colors: Paul Tol's muted colors, darkened where too pale.
 MORE = (
     *("#332288", "#882255", "#8A8A2B", "#117733", "#2F8F80", "#AA4499"),
     *("#661100", "#5A8BBF", "#6B6B6B"),
 )
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 # Ordered values take ordered colors: matplotlib's viridis at even steps, without its pale half.
 ORDERED = ("#440154", "#46327E", "#365C8D", "#277F8E", "#1FA187")
-AGENTS = ("#0B2545", "#3F75A0", "#7A93A8", "#14406B", "#5585AB", "#6B7F91")
 NOTE = "#555555"  # the color of what is written beside lines
 MUTED = "#949494"  # lines that stand back
 
@@ -175,9 +138,6 @@ READINGS = {
     "corrected": "corrected equations",
     "released": "released code",
 }
-AVERAGE_STYLE: Any = (0, (3.5, 1.6))
-FLOOR: dict[str, Any] = {"color": "#444444", "linewidth": 1.0, "linestyle": (0, (1, 1.6))}
-BAND: dict[str, Any] = {"alpha": 0.2, "linewidth": 0}
 POINT: dict[str, Any] = {"color": GRAY, "linewidth": 0.8, "linestyle": "-"}
 PRINTED: dict[str, Any] = {"color": BLACK, "linewidth": 0.6, "linestyle": "-"}
 HOLLOW: dict[str, Any] = {"marker": "o", "markerfacecolor": "white", "linestyle": ""}
@@ -344,21 +304,6 @@ def _rank_looks(values: Sequence[float]) -> list[Look]:
         color: Any = [np.interp(rank / (len(values) - 1), steps, part) for part in ramp.T]
         looks.append(Look(to_hex(color), MARKERS[rank % len(MARKERS)]))
     return looks
-
-
-def mix(color: str, other: str, part: float) -> str:
-    """Mix two colors: ``part`` (0 to 1) of ``color``, the rest of ``other``."""
-    return to_hex(part * np.array(to_rgb(color)) + (1 - part) * np.array(to_rgb(other)))  # type: ignore[arg-type]
-
-
-def darken(color: str) -> str:
-    """Return the darker shade of a color, for outlines and numbers."""
-    return mix(color, BLACK, 0.4)
-
-
-def lighten(color: str) -> str:
-    """Return the paler shade of a color, for estimates beneath an exact law and intervals."""
-    return mix(color, "white", 0.45)
 
 
 def contrast(color: Any, other: Any = "white") -> float:

@@ -4,6 +4,7 @@ from matplotlib.figure import Figure
 
 from concord.networks.topology import build_graph
 from concord.options import build
+from concord.pictures.graphs import place_agents
 from concord_studies.figures import networks
 from concord_studies.results import Measured
 from made_up_runs import run
@@ -67,7 +68,7 @@ def test_sizes_are_named_when_they_differ():
     ],
 )
 def test_agents_stand_apart_and_within_the_panel(kind, agents, options):
-    at = networks.place_agents(build_graph(kind, agents, **options))
+    at = place_agents(build_graph(kind, agents, **options))
     assert at.shape == (agents, 2)
     assert np.abs(at).max() <= 1 + 1e-12
     distance = np.linalg.norm(at[:, None] - at, axis=2) + 2 * np.eye(agents)
@@ -77,7 +78,7 @@ def test_agents_stand_apart_and_within_the_panel(kind, agents, options):
 
 def test_edges_with_a_direction_are_arrows_to_who_hears():
     (axes,) = draw([graph("directed_ring", 6, every=2)]).axes
-    at = networks.place_agents(build_graph("directed_ring", 6, every=2))
+    at = place_agents(build_graph("directed_ring", 6, every=2))
     arrows = [patch for patch in axes.patches if patch.get_arrowstyle().arrow == "-|>"]
     ends = {tuple(tuple(np.round(p, 9)) for p in arrow._posA_posB) for arrow in arrows}
     wanted = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (0, 3), (2, 5), (4, 1)]

@@ -1,0 +1,85 @@
+"""Drawings of graphs between agents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.patches import FancyArrowPatch
+
+from concord.networks.graph import Graph
+from concord.pictures import look
+
+NODE = 12.0  # largest diameter in points
+NUMBERED = 8.5  # smallest diameter in points that a number fits into
+SIDE = 2.4  # inches of a drawing
+
+# Drawn on a circle.
+ROUND = ("directed_ring", "directed_exponential", "complete", "ring", "no_edges", "exponential")
+
+
+@look.styled
+def plot_graph(graph: Graph, names: Sequence[str] | None = None) -> look.Picture:
+    """Draw a graph between agents; edges with a direction are arrows to who receives.
+
+    names: of the agents; None: numbers from 0, as everywhere in Python.
+    """
+    picture = look.Picture(figsize=(SIDE, SIDE), layout="constrained")
+    labels = [str(number) for number in range(graph.agents)] if names is None else names
+    draw_graph(picture.subplots(), graph, 72 * SIDE, labels)
+    return picture
+
+
+def draw_graph(axes: Axes, graph: Graph, side: float, names: Sequence[str]) -> None:
+    """Draw a graph on ``side`` points of width; agents carry names where there is room."""
+    at, color = place_agents(graph), look.AGENTS[1]
+    reach = np.abs(at).max(initial=0.5) * 1.22
+    apart = np.linalg.norm(at[:, None] - at, axis=2) + 4 * np.eye(graph.agents)
+    part = 0.45 if graph.directed else 0.6  # arrows need more room between agents
+    diameter = min(NODE, 0.13 * side, part * apart.min() * side / (2 * reach))
+    # Many edges get thin and pale, or a large complete graph would be a gray disk.
+    many = max(len(graph.edges), 1)
+    width, alpha = max(0.2, min(1.0, 60 / many)), min(1.0, 500 / many)
+    line: dict[str, Any] = {"linewidth": width, "alpha": alpha, "zorder": 1}
+    if graph.directed:
+        ways = set(map(tuple, graph.edges.tolist()))
+        line |= {"arrowstyle": "-|>", "mutation_scale": 6.5, "color": look.GRAY}
+        line |= dict.fromkeys(("shrinkA", "shrinkB"), diameter / 2 + 1)
+        for sender, receiver in sorted(ways):
+            line["connectionstyle"] = f"arc3,rad={0.15 * ((receiver, sender) in ways)}"
+            axes.add_patch(FancyArrowPatch(tuple(at[sender]), tuple(at[receiver]), **line))
+    else:
+        axes.add_collection(LineCollection(list(at[graph.edges]), colors=look.GRAY, **line))
+    fill, edge = look.mix(color, "white", 0.3), look.darken(color)
+    dots: dict[str, Any] = {"s": diameter**2, "c": [fill], "edgecolors": edge, "linewidths": 0.7}
+    axes.scatter(at[:, 0], at[:, 1], **dots, zorder=2)
+    if diameter >= NUMBERED:
+        text: dict[str, Any] = {"ha": "center", "va": "center_baseline", "zorder": 3}
+        for name, (x, y) in zip(names, at, strict=True):
+            size = 0.6 * diameter * min(1.0, 3 / max(len(name), 1))
+            axes.text(x, y, name, fontsize=max(size, 0.6 * look.SMALL), **text)
+    axes.set_aspect("equal")
+    axes.set_axis_off()
+    axes.set_xlim(-reach, reach)
+    axes.set_ylim(-reach, reach)
+
+
+def place_agents(graph: Graph) -> np.ndarray:
+    """Return where each agent is drawn, (agents, 2), centered, within [-1, 1]."""
+    if graph.name in ROUND or graph.agents < 3:
+        angle = np.pi / 2 - 2 * np.pi * np.arange(graph.agents) / graph.agents
+        return np.column_stack([np.cos(angle), np.sin(angle)])
+    import networkx  # of no other graph
+
+    network = networkx.empty_graph(graph.agents)
+    network.add_edges_from(graph.edges.tolist())
+    if networkx.is_connected(network):
+        places = networkx.kamada_kawai_layout(network)
+    else:
+        places = networkx.spring_layout(network, seed=1)
+    at = np.array([places[agent] for agent in range(graph.agents)])
+    at -= (at.max(axis=0) + at.min(axis=0)) / 2
+    return at / np.abs(at).max()

@@ -1,0 +1,92 @@
+"""Pictures of traces, laws and networks: what their lines show, and that notebooks show them."""
+
+import numpy as np
+import pytest
+
+import concord
+from concord.errors import ConcordError
+
+pytest.importorskip("matplotlib")
+import matplotlib
+
+PROBLEM = concord.problems.quadratic(
+    H=[[[1.0, 0.0], [0.0, 2.0]], [[2.0, 0.5], [0.5, 1.0]], [[3.0, 0.0], [0.0, 1.0]]],
+    b=[[1.0, 0.0], [0.0, 1.0], [1.0, -1.0]],
+)
+OPTIONS = {"step_size": 0.05, "iterations": 60}
+
+
+@pytest.fixture(scope="module")
+def law():
+    return concord.law("de_sgld", PROBLEM, "ring", **OPTIONS)
+
+
+def few_chains(**options):
+    return concord.sample("de_sgld", PROBLEM, "ring", **{"chains": 4, **OPTIONS, **options})
+
+
+def lines(axes):
+    """Return the y values of an axes' lines by their labels; those without are left out."""
+    return {line.get_label(): line.get_ydata() for line in axes.lines}
+
+
+def test_notebooks_show_a_picture_and_settings_stay(law):
+    before = dict(matplotlib.rcParams)
+    picture = law.plot(posterior=PROBLEM)
+    assert picture._repr_png_().startswith(b"\x89PNG")
+    assert dict(matplotlib.rcParams) == before
+
+
+@pytest.mark.parametrize("suffix", [".png", ".pdf", ".svg"])
+def test_a_picture_is_saved_by_one_call(suffix, tmp_path):
+    concord.network("ring", 5).plot().savefig(tmp_path / f"ring{suffix}")
+    assert (tmp_path / f"ring{suffix}").stat().st_size > 1000
+
+
+def test_a_law_shows_its_means_and_the_posterior(law):
+    picture = law.plot([1], posterior=PROBLEM)
+    (axes,) = picture.axes
+    shown = lines(axes)
+    for agent in range(3):
+        np.testing.assert_array_equal(shown[f"agent {agent}"], law.mean[:, agent, 1])
+    np.testing.assert_array_equal(shown["average"], law.average_mean[:, 1])
+    assert shown["posterior"] == pytest.approx([PROBLEM.posterior.mean[1]] * 2)
+
+
+def test_a_trace_shows_one_chain_and_the_density_of_all():
+    trace = few_chains(iterations=400)
+    picture = trace.plot([0])
+    density, path = picture.axes
+    np.testing.assert_array_equal(path.lines[1].get_ydata(), trace["x"][0, :, 1, 0])
+    late = trace["x"][:, trace.rows_after_warm_up(), 1, 0]
+    heights, edges, _ = density.patches[1].get_data()
+    assert heights @ np.diff(edges) == pytest.approx(1.0)
+    assert (edges[0], edges[-1]) == (late.min(), late.max())
+
+
+def test_distances_are_those_of_w2(law):
+    exact = concord.w2(law, PROBLEM).value
+    few, many = few_chains(iterations=2000), few_chains(chains=40)
+    picture = concord.plot_w2({"law": law, "few": few, "many": many}, PROBLEM)
+    shown = lines(picture.axes[0])
+    worst = exact.isel(agent=slice(0, 3)).max("agent")
+    np.testing.assert_array_equal(shown["law"], worst)
+    pooled = concord.w2(few, PROBLEM, warm_up=1000).value[:3].max()
+    np.testing.assert_array_equal(shown["few"], [pooled, pooled])
+    each = concord.w2(many, PROBLEM).value.isel(agent=slice(0, 3)).max("agent")
+    assert shown["many"][-1] == pytest.approx(float(each[-1]))
+
+
+def test_results_without_names_are_called_by_their_samplers(law):
+    picture = concord.plot_w2([few_chains(chains=20)], PROBLEM)
+    assert "de_sgld" in lines(picture.axes[0])
+    with pytest.raises(ConcordError, match="give a mapping"):
+        concord.plot_w2([law], PROBLEM)
+
+
+def test_a_network_shows_the_names_of_its_agents():
+    import networkx
+
+    graph = networkx.Graph([("Oslo", "Bergen"), ("Bergen", "Tromsø")])
+    texts = [text.get_text() for text in concord.network(graph).plot().axes[0].texts]
+    assert texts == ["Oslo", "Bergen", "Tromsø"]
