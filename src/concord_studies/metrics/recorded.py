@@ -5,6 +5,8 @@ by more than either's error: a record is *inside* where it lies within :math:`\s
 the distances from our value to the ends of its 95 % interval. So 95 % of the values are inside on
 average. Iterations and agents depend on each other, and the share of one run varies: as it does
 where resampled chains, whole trajectories at a time, stand for our run, and others for the record.
+Values that authors rounded are inside if a number that rounds to them is. Where our chains are
+heavy-tailed there is no interval, and nothing is compared.
 
 Authors record several runs, of which one is unlucky. The share that all of them together exceed in
 99 of 100 cases is a run's quantile at 0.01 over their number (Bonferroni), however runs depend on
@@ -61,12 +63,12 @@ def rows(m: Measurement) -> Iterator[Row]:
         row, who = places.get(int(table["iteration"][at])), agents[at]
         if row is not None and who in names:
             record[row, names.index(who)] = table[metric][at]
-    have = np.isfinite(record)
-    if not have.any():
-        return
     for name, values in zip(names, record.T, strict=True):
         for at in np.flatnonzero(np.isfinite(values)):
             yield Row(int(m.trace.draw[at]), name, f"{metric}_recorded", float(values[at]))
+    have = np.isfinite(record) & (np.isfinite(ends).all(axis=0) | ~np.isfinite(ours))
+    if not have.any():
+        return
     low, high = np.sqrt(1 + m.trace.chains / (m.recorded.chains or m.trace.chains)) * ends[:, have]
     if (digits := m.recorded.digits) is not None:
         low, high, theirs = low - 0.5 / 10**digits, high + 0.5 / 10**digits, theirs.round(digits)

@@ -139,6 +139,10 @@ def test_a_rounded_record_is_inside_and_another_is_said_by_how_much(tmp_path, mo
     assert (exact["recorded_inside"], rounded["recorded_inside"]) == (0, 0.5)
     assert rounded["recorded_beyond"] == pytest.approx(0.77 / 0.70001 - 1)
     assert rows(0)["recorded_beyond"] == 0
+    found = recorded.mean_interval(ours["accuracy"].mean(axis=-1, keepdims=True))
+    endless = found[0], np.array([[0.0], [0.7]]), np.array([[np.inf], [0.7]])
+    monkeypatch.setattr(recorded, "mean_interval", lambda values: endless)
+    assert rows(4)["recorded_inside"] == 0  # without the first, which has no interval
 
 
 def test_distances_of_fewer_chains_are_not_compared(problem):
