@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import field
 
 from concord.errors import ConcordError
-from concord.options import Count, Options
+from concord.options import Count, Index, Options
 from concord_studies.datasets.registry import verify
 
 
@@ -21,7 +21,9 @@ class Recorded(Options):
         str,
         "registered table (config/datasets.yaml), with columns agent, iteration and the metric's",
     ]
-    metric: Annotated[Literal["w2", "accuracy_mean"], "the metric that is recorded"]
+    metric: Annotated[
+        Literal["w2", "accuracy_mean", "accuracy_over_agents"], "the metric that is recorded"
+    ]
     where: Annotated[dict[str, int | float | str], "column: value of the rows that are of it"] = (
         field(default_factory=dict)
     )
@@ -31,6 +33,7 @@ class Recorded(Options):
     chains: Annotated[
         Count | None, "chains of the recorded run, of accuracies; none: as many as ours"
     ] = None
+    digits: Annotated[Index | None, "decimals to which its numbers are rounded; none: all"] = None
 
 
 def load_table(name: str, resources: Path) -> dict[str, np.ndarray]:

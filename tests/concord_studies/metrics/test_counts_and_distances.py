@@ -12,6 +12,7 @@ from concord.laws import quadrature
 from concord.sampling.trace import Trace
 from concord_studies.metrics import (
     Measurement,
+    accuracy,
     activity,
     posterior_density,
     posterior_trace,
@@ -51,6 +52,15 @@ def table(rows):
 
 
 COUNTS = ("chain", "draw", "agent")
+
+
+def test_the_mean_accuracy_of_all_agents_has_the_interval_of_their_mean() -> None:
+    """Agents of a chain that err in turn have a mean without chance."""
+    values = np.array([[[0.9, 0.5]], [[0.5, 0.9]], [[0.7, 0.7]]])
+    found = table(accuracy.rows(measurement({"accuracy": (COUNTS, values)}, [30], 2)))
+    assert found[30, "network", "accuracy_over_agents"] == pytest.approx((0.7, 0.7, 0.7))
+    value, lo, hi = found[30, "0", "accuracy_mean"]
+    assert value == pytest.approx(0.7) and lo < 0.6 and hi > 0.8
 
 
 def test_rates_per_agent() -> None:

@@ -23,7 +23,7 @@ ELSEWHERE = {
     "gossip_theorems": r"gossip\.threshold.*|gossip_(consensus|kl|kl_most|kl_bound|excess|bias.*)",
     "sinkhorn": r".*_set_.*",
     "stable_step": r".*\.fusion",
-    "theorem3": "theorem3_.*|posterior_covariance_max",
+    "theorem3": "theorem3_.*|lemma2_.*|posterior_covariance_max",
     "theorems": r"theorem2\.(r|D|C1|C1_bar|lemma7_factor|E\|x0 - .*|E\|xbar0 .*|\|grad .*)"
     "|theorem10.*|lemma12.*",
     "predictions": r".*_(mnist|svhn).*",

@@ -11,6 +11,7 @@ from concord.laws.gaussian import Gaussian
 from concord.laws.law import law_of_run
 from concord.laws.wasserstein import w2
 from concord.networks.construction import network
+from concord.networks.graph import as_dense
 from concord.networks.network import Network
 from concord.samplers.admm import ADMM
 from concord.samplers.de_sgld import DESGLD
@@ -113,6 +114,57 @@ def test_the_bound_follows_from_the_incidence_matrices(kind):
     assert found["theorem3.holds", 20] == 1
     cov = found["posterior_covariance_max", 20]
     assert cov == pytest.approx(np.abs(target.cov).max(), rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["ring", "complete"])
+def test_steps_obey_lemma_1_and_w_g_is_of_its_state(kind):
+    """By (10)-(12) and the incidence matrices, without noise."""
+    net, prob, rho = network(kind, 5), problem(5, 2, points=50), 3.0
+    plus, minus = incidence(net)
+    rng, sampler = np.random.default_rng(0), ADMM(penalty=rho, noise=False)
+    state = sampler.init(rng.standard_normal((1, 5, 2)), prob, net, rng)
+    beta = np.zeros((plus.shape[1], 2))
+    for k in range(4):
+        z = plus.T @ state.x[0] / 2
+        state = sampler.step(state, k, prob, net, rng)
+        x = state.x[0]
+        beta = beta + rho / 2 * minus.T @ x
+        slopes = np.einsum("ajk,ak->aj", prob.gram, x) - prob.shift
+        pulled = rho * plus @ (z - plus.T @ x / 2)
+        np.testing.assert_allclose(slopes + minus @ beta, pulled, atol=1e-9)
+    best = np.linalg.solve(prob.gram.sum(axis=0), prob.shift.sum(axis=0))
+    star = np.linalg.pinv(minus) @ (prob.shift - prob.gram @ best)
+    square = rho * np.sum((plus.T @ (x - best) / 2) ** 2) + np.sum((beta - star) ** 2) / rho
+    point = np.concatenate([state.x.ravel(), state.u.ravel()])[None], np.zeros((1, 20, 20))
+    found = metric.state_distance(*point, prob, best, as_dense(net.graph.laplacian), rho)
+    assert found == pytest.approx([np.sqrt(square)], rel=1e-9)
+
+
+def test_lemma_2_bounds_an_iteration_by_the_one_before():
+    """The first by the start, with delta of (20) at kappa = 2 and E|Dw| by chance."""
+    m = ring_measurement(D_ADMMS)
+    found, prob, rho = values_by_iteration(metric, m), m.problem, 5.0
+    constants = metric.compute_theorem(prob, RING)
+    strong, smooth = constants.strong, constants.smooth
+    plus, minus = incidence(RING)
+    most = np.linalg.norm(plus, 2) ** 2
+    least = np.linalg.eigvalsh(minus @ minus.T)[1]
+    delta = min(least / (2 * most), strong / (rho / 4 * most + 2 * smooth**2 / (rho * least)))
+    a = (2 * strong + 1) / (2 * strong * (1 + delta))
+    best = prob.posterior.mean
+    beta = np.linalg.pinv(minus) @ (prob.gram @ best - prob.shift)
+    z = np.sum((plus.T @ np.tile(best, (5, 1)) / 2) ** 2) + 2 * np.sum((plus / 2) ** 2)
+    start = np.sqrt(rho * z + np.sum(beta**2) / rho)
+    y, r = metric.noise_factors(strong, delta, rho, as_dense(RING.graph.laplacian))
+    noise = 2 * np.random.default_rng(0).standard_normal((100_000, 10))
+    half = y * np.linalg.norm(noise, axis=1).mean() / (2 * np.sqrt(a))
+    expected = np.sqrt(a) * start + half + np.sqrt(abs(r * 4 * 10 - half**2))
+    assert found["lemma2_state_bound", 1] == pytest.approx(expected, rel=2e-3)
+    rest = metric.last_terms(strong, RING.degrees.astype(float), prob.posterior)
+    assert found["lemma2_distance_bound", 1] == pytest.approx(start / np.sqrt(strong) + rest)
+    law = law_of_run(m)
+    each = np.sum(w2(law.mean, law.cov, prob.posterior)[1] ** 2)
+    assert found["lemma2_distance", 1] > np.sqrt(each)
 
 
 def test_the_distance_is_that_of_all_agents_together():

@@ -1,10 +1,12 @@
-"""Theorem 3 of tzikas2024: its condition, and its bound beside the exact law that it bounds."""
+"""Theorem 3 and Lemma 2 of tzikas2024: conditions, and bounds beside the exact laws they bound."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from msgspec import structs
+from scipy.linalg import block_diag
+from scipy.special import gammaln
 
 from concord.laws import paths
 from concord.laws.gaussian import Gaussian
@@ -45,6 +47,7 @@ class Theorem(NamedTuple):
 @yields(
     (
         *("theorem3.*", "theorem3_bound", "theorem3_distance", "theorem3_penalty"),
+        *("lemma2_distance", "lemma2_distance_bound", "lemma2_state", "lemma2_state_bound"),
         "posterior_covariance_max",
     ),
     network="perfect",  # it speaks of networks on which nothing is lost
@@ -58,6 +61,10 @@ class Theorem(NamedTuple):
         "theorem3_distance": Label(head="exact distance"),
         "theorem3_bound": Label(head="bound"),
         "theorem3_penalty": Label(head="rho of the proof"),
+        "lemma2_distance": Label("exact distance", "exact distance"),
+        "lemma2_distance_bound": Label("bound (16)", "bound (16)"),
+        "lemma2_state": Label("exact W_G", "exact W_G"),
+        "lemma2_state_bound": Label("bound (17) on W_G", "bound (17) on W_G"),
         "posterior_covariance_max": Label(
             "largest entry of the posterior's covariance", "largest covariance entry"
         ),
@@ -74,7 +81,8 @@ def rows(m: Measurement) -> Iterator[Row]:
     rho; theorem3_penalty is the one that its proof chooses, not the run's. theorem3_distance is the
     exact W(law of X^(k), mu* x ... x mu*) of all agents together under that penalty; theorem3_bound
     is infinite where the condition fails. posterior_covariance_max: the largest absolute entry of
-    the posterior's covariance.
+    the posterior's covariance. lemma2_*: what Lemma 2 bounds under the run's own penalty, and its
+    bounds, on graphs whose agents have as many neighbors each.
     """
     sampler, problem = m.sampler, m.problem
     if not (isinstance(problem, Quadratic) and isinstance(problem, SampledLaw)):
@@ -115,6 +123,10 @@ def rows(m: Measurement) -> Iterator[Row]:
     largest = np.abs(require_gaussian(problem, "theorem3").cov).max()
     numbers = {"theorem3_penalty": theorem.penalty, "posterior_covariance_max": largest}
     yield from final_rows(m, numbers)
+    if np.ptp(m.network.graph.degrees) == 0:
+        after = m.trace.draw[m.trace.draw > 0]
+        numbers = bound_recursion(m, sampler, theorem, all_agents, after)
+        yield from series(after, "network", numbers, chance=False)
 
 
 def compute_theorem(problem: Quadratic, network: Network) -> Theorem:
@@ -177,39 +189,112 @@ def bound_distance(
     iterations: k, shape (K,).
     Returns shape (K,); infinite at k = 0, of which it says nothing, and throughout if a >= 1.
     """
-    agents, dim, k = problem.agents, problem.dim, iterations
+    k, size = iterations, problem.agents * problem.dim
     a, m, rho = theorem.rate, theorem.strong, theorem.penalty
     if not a < 1:
         return np.full(k.shape, np.inf)
     degrees = laplacian.diagonal()
-    signless = 2 * np.diag(degrees) - laplacian
+    delta, root = (2 * m + 1) / (2 * m * a) - 1, np.sqrt(a)
+    y, r = noise_factors(m, delta, rho, laplacian)
+    square = problem.dim * float(np.sum(degrees**2))  # E|Dw|^2
+    no_duals = np.zeros((size, size))
+    begin = np.append(start[0], no_duals[0])[None], block_diag(start[1], no_duals)[None]
+    first = state_distance(*begin, problem, target.mean, laplacian, rho)
+    constant = (y / root + np.sqrt(abs(r))) * np.sqrt(square) / (np.sqrt(m) * (1 - root))
+    constant += last_terms(m, degrees, target)
+    with np.errstate(over="ignore"):
+        decreasing = root ** (k - 1.0) * first / np.sqrt(m) + constant
+    return np.where(k > 0, decreasing, np.inf)
+
+
+def bound_recursion(
+    m: Measurement, sampler: ADMM, theorem: Theorem, target: Gaussian, iterations: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Return what Lemma 2 bounds at each iteration k > 0, and its bounds from iteration k - 1.
+
+    lemma2_distance: W(law of X^(k), mu* x ... x mu*), at most lemma2_distance_bound by (16).
+    lemma2_state: W_G(law of U^(k), U*), at most lemma2_state_bound by (17), with kappa = 2, as any
+    above 1 will do. All are of the sampler's own penalty, on a graph whose degrees are equal.
+
+    target: the law mu* x ... x mu* of all agents.
+    """
+    problem, strong, rho = m.problem, theorem.strong, sampler.penalty
+    size, dim = problem.agents * problem.dim, problem.dim
+    every = np.union1d(iterations - 1, iterations)
+    update = update_of(sampler, problem, m.network)
+    law = paths.build_path(update, start_of(m, update), 1, 2 * size).law(every.tolist())
+    mean, cov, laplacian = law.mean[:, 0], law.cov[:, 0], as_dense(m.network.graph.laplacian)
+    state = state_distance(mean, cov, problem, target.mean[:dim], laplacian, rho)
+    before, now = (np.searchsorted(every, iterations - back) for back in (1, 0))
     # sigma^2 of the incidence matrices is twice the Laplacians' eigenvalues.
+    plus, minus = (2 * value for value in _eigenvalues(m.network))
+    kappa = 2.0
+    second = strong / (rho / 4 * plus + kappa * theorem.smooth**2 / (rho * minus))
+    delta = min((kappa - 1) * minus / (kappa * plus), second)
+    y, r = noise_factors(strong, delta, rho, laplacian)
+    degrees = laplacian.diagonal()
+    square = dim * float(np.sum(degrees**2))  # E|Dw|^2
+    length = degrees[0] * np.sqrt(2) * np.exp(gammaln((size + 1) / 2) - gammaln(size / 2))  # E|Dw|
+    root = np.sqrt((2 * strong + 1) / (2 * strong * (1 + delta)))
+    half = y * length / (2 * root)
+    one = Gaussian(target.mean[:dim], target.cov[:dim, :dim])
+    bound = state[before] / np.sqrt(strong) + last_terms(strong, degrees, one)
+    return {
+        "lemma2_distance": w2(mean[now, :size], cov[now, :size, :size], target),
+        "lemma2_distance_bound": bound,
+        "lemma2_state": state[now],
+        "lemma2_state_bound": root * state[before] + half + np.sqrt(abs(r * square - half**2)),
+    }
+
+
+def noise_factors(
+    strong: float, delta: float, rho: float, laplacian: np.ndarray
+) -> tuple[float, float]:
+    """Return y over |Dw|, (18), and r over |Dw|^2, (19), with b, c, d and e of (21)."""
+    # sigma^2 of the oriented incidence matrix is twice the Laplacian's eigenvalues.
     spectrum = 2 * np.linalg.eigvalsh(laplacian)
     minus, minus_max = spectrum[1], spectrum[-1]
-    delta = (2 * m + 1) / (2 * m * a) - 1
     b = 1 / (2 * (1 + delta))
     c = 2 * np.sqrt(2) * delta / ((1 + delta) * minus)
     d = rho * minus_max / 2
     e = 2 * delta / ((1 + delta) * rho * minus)
-    square = dim * float(np.sum(degrees**2))  # E|Dw|^2
-    kick = 1 / (np.sqrt(2) * m) + np.sqrt(2)  # w bar over |Dw|
-    y = 2 * b / np.sqrt(m) * kick + c * np.sqrt(minus_max * rho) + c * d / np.sqrt(m)
-    r = np.sqrt(2) * b / m * kick + b * kick**2 + b / (2 * m**2) + np.sqrt(2) * c * d / m - e
-    # Z = M_+^T X / 2, and beta* is the shortest solution of M_- beta* = -grad f(X*).
-    moved = start[0] - np.tile(target.mean, agents)
-    extended = np.kron(signless, np.eye(dim))
-    primal = (moved @ extended @ moved + np.trace(extended @ start[1])) / 2
-    gradient = problem.gram @ target.mean - problem.shift
-    dual = np.trace(gradient.T @ np.linalg.pinv(2 * laplacian, hermitian=True) @ gradient)
-    first = np.sqrt(rho * primal + dual / rho)
-    # mu* against the law of x* - D_ii w_i / (sqrt(2) m), agent by agent.
-    widths = degrees[:, None, None] ** 2 / (2 * m**2) * np.eye(dim)
-    noise = np.sqrt(
-        np.sum(w2(np.broadcast_to(target.mean, problem.shift.shape), widths, target) ** 2)
-    )
-    root = np.sqrt(a)
-    constant = (y / root + np.sqrt(abs(r))) * np.sqrt(square) / (np.sqrt(m) * (1 - root))
-    constant += np.sqrt(square) / (np.sqrt(2) * m) + noise
-    with np.errstate(over="ignore"):
-        decreasing = root ** (k - 1.0) * first / np.sqrt(m) + constant
-    return np.where(k > 0, decreasing, np.inf)
+    kick = 1 / (np.sqrt(2) * strong) + np.sqrt(2)  # w bar over |Dw|
+    y = 2 * b / np.sqrt(strong) * kick + c * np.sqrt(minus_max * rho) + c * d / np.sqrt(strong)
+    r = np.sqrt(2) * b / strong * kick + b * kick**2 + b / (2 * strong**2)
+    return y, r + np.sqrt(2) * c * d / strong - e
+
+
+def last_terms(strong: float, degrees: np.ndarray, target: Gaussian) -> float:
+    """Return the last two terms of (16): the noise's, and that of all agents' distance to mu*.
+
+    They are sqrt(E|Dw|^2)/(sqrt(2) m), and the distance of the laws of x* - D_ii w_i/(sqrt(2) m).
+    """
+    dim = len(target.mean)
+    widths = degrees[:, None, None] ** 2 / (2 * strong**2) * np.eye(dim)
+    apart = w2(np.broadcast_to(target.mean, (len(degrees), dim)), widths, target)
+    square = dim * np.sum(degrees**2)
+    return float(np.sqrt(square) / (np.sqrt(2) * strong) + np.sqrt(np.sum(apart**2)))
+
+
+def state_distance(
+    mean: np.ndarray,
+    cov: np.ndarray,
+    problem: Quadratic,
+    optimum: np.ndarray,
+    laplacian: np.ndarray,
+    rho: float,
+) -> np.ndarray:
+    """Return W_G(law of U, U*), (K,), of laws of ADMM's state (x, u) with u = p / rho.
+
+    U = (Z, beta) has Z = M_+^T X / 2, (12), and beta, the shortest solution of M_- beta = p; U* is
+    that of the optimum, whose p* is -grad f(X*), (13)-(15).
+
+    mean, cov: (K, 2 N dim) and (K, 2 N dim, 2 N dim). laplacian: D - A, (N, N).
+    """
+    signless = 2 * np.diag(laplacian.diagonal()) - laplacian
+    squares = block_diag(signless / 2, np.linalg.pinv(2 * laplacian, hermitian=True))
+    weights = rho * np.kron(squares, np.eye(problem.dim))
+    gradient = (problem.gram @ optimum - problem.shift).ravel()
+    apart = mean - np.append(np.tile(optimum, problem.agents), -gradient / rho)
+    traces = np.einsum("ij,kij->k", weights, cov)
+    return np.sqrt(((apart @ weights) * apart).sum(axis=1) + traces)

@@ -5,6 +5,8 @@ by more than either's error: a record is *inside* where it lies within :math:`\s
 the distances from our value to the ends of its 95 % interval. So 95 % of the values are inside on
 average. Iterations and agents depend on each other, and the share of one run varies: as it does
 where resampled chains, whole trajectories at a time, stand for our run, and others for the record.
+Values that authors rounded are inside if a number that rounds to them is. Where our chains are
+heavy-tailed there is no interval, and nothing is compared.
 
 Authors record several runs, of which one is unlucky. The share that all of them together exceed in
 99 of 100 cases is a run's quantile at 0.01 over their number (Bonferroni), however runs depend on
@@ -37,6 +39,9 @@ PAIRS = 40  # of each resampled run with others
             "share that all records of one law exceed in 99 of 100 cases", "least"
         ),
         "recorded_usual": Label("share that a run of one law has on average", "usual"),
+        "recorded_beyond": Label(
+            "largest relative deviation of recorded values outside our intervals", "beyond"
+        ),
     },
 )
 def rows(m: Measurement) -> Iterator[Row]:
@@ -45,6 +50,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     <metric>_recorded: of each recorded agent, along iterations; without intervals, as the authors
     had one run, and none where they recorded none. recorded_inside: the share; recorded_usual and
     recorded_least: its mean of other runs of our law, and what all records together exceed.
+    recorded_beyond: the largest abs(recorded/ours - 1) of a value outside; 0 if all are inside.
     """
     if m.recorded is None:
         raise unmet_need("recorded", "recorded numbers: the run's key recorded")
@@ -57,26 +63,31 @@ def rows(m: Measurement) -> Iterator[Row]:
         row, who = places.get(int(table["iteration"][at])), agents[at]
         if row is not None and who in names:
             record[row, names.index(who)] = table[metric][at]
-    have = np.isfinite(record)
-    if not have.any():
-        return
     for name, values in zip(names, record.T, strict=True):
         for at in np.flatnonzero(np.isfinite(values)):
             yield Row(int(m.trace.draw[at]), name, f"{metric}_recorded", float(values[at]))
+    have = np.isfinite(record) & (np.isfinite(ends).all(axis=0) | ~np.isfinite(ours))
+    if not have.any():
+        return
     low, high = np.sqrt(1 + m.trace.chains / (m.recorded.chains or m.trace.chains)) * ends[:, have]
+    if (digits := m.recorded.digits) is not None:
+        low, high, theirs = low - 0.5 / 10**digits, high + 0.5 / 10**digits, theirs.round(digits)
 
-    def share_inside(apart: np.ndarray) -> np.ndarray:
-        """Return the share of recorded differences within the intervals of our values."""
-        return ((apart >= low) & (apart <= high)).mean(axis=-1)
+    def is_inside(apart: np.ndarray) -> np.ndarray:
+        """Return the mask of recorded differences within the intervals of our values."""
+        return (apart >= low) & (apart <= high)
 
     again, theirs = again[:, have], theirs[:, have]
     with np.errstate(invalid="ignore"):  # of what diverged
-        share = share_inside(record[have] - ours[have])
-        of_law = [share_inside(np.roll(theirs, by, axis=0) - again) for by in range(1, 1 + PAIRS)]
+        inside = is_inside(record[have] - ours[have])
+        beyond = np.where(inside, 0, np.abs(record[have] / ours[have] - 1)).max()
+        pairs = (np.roll(theirs, by, axis=0) - again for by in range(1, 1 + PAIRS))
+        of_law = [is_inside(apart).mean(axis=-1) for apart in pairs]
     level = LEAST / _count_records(table, m.recorded.where, m.recorded.like)
-    shares = {"inside": share, "usual": np.mean(of_law), "least": np.quantile(of_law, level)}
+    numbers = {"inside": inside.mean(), "usual": np.mean(of_law), "beyond": beyond}
+    numbers["least"] = np.quantile(of_law, level)
     finite = np.isfinite([ours[have], low, high]).all()
-    for name, each in shares.items():
+    for name, each in numbers.items():
         value = float(each) if finite else np.nan
         # A test's statistic: it decides as it is.
         yield Row(m.last, "network", f"recorded_{name}", value, value, value, trials=REPLICATES)
@@ -106,8 +117,10 @@ def _resample(m: Measurement) -> tuple[list[str], np.ndarray, np.ndarray, np.nda
     Resampled values, (replicate, draw, agent), are of as many chains as ours and as the record has.
     """
     stream, recorded = m.stream("bootstrap"), m.recorded
-    if recorded is not None and recorded.metric == "accuracy_mean":
-        values = m.trace["accuracy"]
+    if recorded is not None and recorded.metric != "w2":
+        values, names = m.trace["accuracy"], m.agents
+        if recorded.metric == "accuracy_over_agents":
+            values, names = values.mean(axis=-1, keepdims=True), ["network"]
         mean, *ends = mean_interval(values)
 
         def bootstrap_means(count: int) -> np.ndarray:
@@ -117,7 +130,7 @@ def _resample(m: Measurement) -> tuple[list[str], np.ndarray, np.ndarray, np.nda
 
         with np.errstate(invalid="ignore"):
             both = bootstrap_means(len(values)), bootstrap_means(recorded.chains or len(values))
-            return m.agents, mean, np.stack(ends) - mean, *both
+            return names, mean, np.stack(ends) - mean, *both
     if recorded is not None and recorded.chains is not None:
         raise ConcordError("recorded.chains: distances of fewer chains are larger; remove it")
     names, draws = positions(m.trace)

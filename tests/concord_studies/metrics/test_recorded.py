@@ -117,6 +117,34 @@ def test_a_record_of_fewer_chains_is_judged_by_its_own_error(tmp_path, monkeypat
     assert (least < inside).all()
 
 
+def test_a_rounded_record_is_inside_and_another_is_said_by_how_much(tmp_path, monkeypatch):
+    """Of chains that agree no interval has a width, and the agents' mean is what is recorded."""
+
+    class Accuracies(dict):
+        chains, agent = 10, np.array([0, 1])
+        draw = np.arange(2)
+
+    ours = Accuracies(accuracy=np.full((10, 2, 2), [0.9, 0.5]) + 1e-5)
+    path = tmp_path / "t.csv.gz"
+    monkeypatch.setattr(tables, "verify", lambda name, file: path)
+    lines = ["agent,iteration,accuracy_over_agents", "network,0,0.7", "network,1,0.77"]
+    path.write_bytes(gzip.compress("\n".join(lines).encode()))
+
+    def rows(digits):
+        given = tables.Recorded("t", "accuracy_over_agents", digits=digits)
+        found = recorded.rows(measurement(ours, recorded=given))
+        return {row.metric: row.value for row in found}
+
+    exact, rounded = rows(None), rows(4)
+    assert (exact["recorded_inside"], rounded["recorded_inside"]) == (0, 0.5)
+    assert rounded["recorded_beyond"] == pytest.approx(0.77 / 0.70001 - 1)
+    assert rows(0)["recorded_beyond"] == 0
+    found = recorded.mean_interval(ours["accuracy"].mean(axis=-1, keepdims=True))
+    endless = found[0], np.array([[0.0], [0.7]]), np.array([[np.inf], [0.7]])
+    monkeypatch.setattr(recorded, "mean_interval", lambda values: endless)
+    assert rows(4)["recorded_inside"] == 0  # without the first, which has no interval
+
+
 def test_distances_of_fewer_chains_are_not_compared(problem):
     given = tables.Recorded("t", "w2", chains=20)
     with pytest.raises(ConcordError, match="distances of fewer chains are larger"):
