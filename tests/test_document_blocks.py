@@ -40,6 +40,7 @@ RUN = {
     "your-sampler.md": "test_document_blocks.py",
     "own-study.md": "test_document_blocks.py",
     "plugins.md": "test_document_blocks.py",
+    "quantization-noise.md": "test_document_blocks.py",
 }
 # Rules that are no file's: what somebody types after `snakemake`.
 RULES = re.compile(r"^ *(?:rule|use rule \w+ as) (\w+)", re.M)

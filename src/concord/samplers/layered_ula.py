@@ -38,8 +38,8 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from msgspec import Meta
 from numpy.random import Generator
-from scipy.special import ndtr
 
+from concord.libraries import special
 from concord.needs import Needs
 from concord.networks.network import Network
 from concord.sampler import Positions, Sampler
@@ -70,7 +70,7 @@ class LayeredULA(Sampler[Positions]):
         gradient = problem.gradient(theta)
         sd = self.error_sd(gradient, gamma)
         error = sd * rng.standard_normal(theta.shape, dtype=theta.dtype.type)
-        uniform = ndtr(rng.standard_normal(theta.shape, dtype=theta.dtype.type))
+        uniform = special().ndtr(rng.standard_normal(theta.shape, dtype=theta.dtype.type))
         bits = count_bits(gradient, error, uniform, sd).sum(axis=-1)
         vector_bytes = theta.shape[-1] * theta.itemsize
         scale_bytes = 0 if self.levels is None else theta.itemsize
