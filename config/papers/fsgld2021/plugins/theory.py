@@ -28,8 +28,9 @@ def estimator_moments(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the gradient estimator's mean, and its variances within and between shards.
 
-    They are of each coordinate, (..., dim); the variance is the sum of both parts. points: gradients of each point's log likelihood, (..., shards, points, dim). conducive: g_s,
-    (..., shards, dim). Points of a mini-batch are drawn with replacement.
+    They are of each coordinate, (..., dim); the variance is the sum of both parts. points:
+    gradients of each point's log likelihood, (..., shards, points, dim). conducive: g_s, (...,
+    shards, dim). Points of a mini-batch are drawn with replacement.
     """
     scale = points.shape[-3] * points.shape[-2]
     given_shard = scale * points.mean(axis=-2) + conducive
@@ -82,23 +83,27 @@ class Visits:
 
     def cov(self, update: int) -> np.ndarray:
         """Return the covariance of the law after an update of a visit, the first one being 1."""
-        covs = self.given_shard(update)[1]
-        away = self.given_shard(update)[0] - self.mean
-        result: np.ndarray = covs.mean(axis=0) + away.T @ away / len(away)
+        means, covs = self.given_shard(update)
+        result: np.ndarray = covs.mean(axis=0) + np.cov(means.T, bias=True)
         return result
+
+    def mean_error(self, update: int, visits: int, draws: np.ndarray) -> np.ndarray:
+        """Return E|mean of the first k draws - mean|^2, where draws are so many visits apart.
+
+        update: of a visit, after which draws are taken. draws: k. A shard that pulls theta before a
+        draw does so after it, until its visit ends, so that neighbors are closer than others.
+        """
+        before, after = self.shrink**update, self.shrink ** (self.updates - update)
+        between = np.cov(self.centers.T, bias=True)
+        end = after * self.cov(update) + (1 - after) * (1 - before) * between
+        per_visit, k = self.shrink**self.updates, draws
+        neighbors, r = before * per_visit ** (visits - 1) * np.trace(end), per_visit**visits
+        pairs = (k * (1 - r) - (1 - r**k)) / (1 - r) ** 2  # sum of (k - l) r^(l - 1)
+        error: np.ndarray = np.trace(self.cov(update)) / k + 2 * neighbors * pairs / k**2
+        return error
 
     def given_shard(self, update: int) -> tuple[np.ndarray, np.ndarray]:
         """Return means (shards, dim) and covariances of the law, given the shard of the visit."""
         c = self.shrink**update
         means = c * self.mean + (1 - c) * self.centers
         return means, c**2 * self.end + self.noise * (1 - c**2) / (1 - self.shrink**2)
-
-
-def mean_error(variance: float, correlation: float, draws: np.ndarray) -> np.ndarray:
-    """Return the mean squared error of means of the first k draws of a stationary sequence.
-
-    variance: of a draw. correlation: of neighbors; it falls geometrically. draws: k.
-    """
-    r, k = correlation, draws
-    error: np.ndarray = variance / k * ((1 + r) / (1 - r) - 2 * r * (1 - r**k) / (k * (1 - r) ** 2))
-    return error

@@ -5,7 +5,7 @@ posterior.
 
 What a researcher writes in a paper's YAML (el Mekkaoui et al., Fig 2)::
 
-    panels: chain
+    by: chain
 """
 
 from collections.abc import Sequence
@@ -27,10 +27,10 @@ _DOT: dict[str, Any] = {"linestyle": "", "marker": "o", "markeredgewidth": 0, "r
 class Params(Options):
     """Options of a figure of draws over shards."""
 
-    panels: Annotated[str, NamesLabel("label with one panel per value, three in a row")]
-    exact: Annotated[bool, "draws of the posterior, of the first run, in place of a chain's"] = (
-        False
-    )
+    by: Annotated[
+        str | None, NamesLabel("label with one panel per value, three in a row; none: one panel")
+    ] = None
+    exact: Annotated[bool, "draws of the posterior, in place of a chain's"] = False
 
 
 def reads(params: Params) -> list[Read]:
@@ -42,10 +42,8 @@ def reads(params: Params) -> list[Read]:
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the shards' points, and draws over them."""
     drawn = "exact" if params.exact else "chain"
-    shown = selection.split(runs[:1] if params.exact else runs, params.panels)
-    titled = [
-        ("" if params.exact else style.name(params.panels, v, r[0].names), r) for v, r in shown
-    ]
+    cells = selection.split(runs, params.by)
+    titled = [(style.name(params.by, v, of[0].names) if params.by else "", of) for v, of in cells]
     panels = Panels(arrange_panels(titled, 3), height=1.7)
     for cell, axes in panels:
         run = selection.take_single(cell.runs, f"panel {cell.title!r}")

@@ -35,9 +35,10 @@ def rows(m: Measurement) -> Iterator[Row]:
     """Yield constants of every shard, and variances and bounds of the run's estimator.
 
     gamma2, epsilon2: as Assumption 1 and Lemma 2 have them, largest over the grid of theta.
-    epsilon2_half: with half the surrogate's slope. estimator_bias, estimator_variance: largest over the grid, with the
-    run's mini-batches. variance_bound: the proofs' bound on that variance, with the constants of
-    the same grid. theorem.*: whether gradients, and slopes of log q_s, are bounded in the plane.
+    epsilon2_half: with half the surrogate's slope. estimator_bias, estimator_variance: largest over
+    the grid, with the run's mini-batches; variance_between: the part between shards.
+    variance_bound: the proofs' bound on that variance, with the constants of the same grid.
+    theorem.*: whether gradients, and slopes of log q_s, are bounded in the plane.
     """
     problem: Any = m.problem
     sampler: Any = m.sampler

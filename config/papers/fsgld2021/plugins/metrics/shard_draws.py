@@ -1,4 +1,4 @@
-"""Points of shards, draws of a chain after the first update of visits, and errors of draws so far."""
+"""Points of shards, draws of a chain after the first update of visits, and their errors so far."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,7 +8,7 @@ import numpy as np
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, series, unmet_need, yields
 
-from ..theory import THIN, Visits, mean_error
+from ..theory import THIN, Visits
 
 
 @yields(
@@ -53,7 +53,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     yield from series(k.tolist(), "0", numbers)
     exact = {
         "square_so_far_exact": np.full(len(k), variance),
-        "mean_error_so_far_exact": mean_error(variance, visits.shrink**THIN, k),
+        "mean_error_so_far_exact": visits.mean_error(1, THIN // visits.updates, k),
     }
     yield from series(k.tolist(), "0", exact, chance=False)
 

@@ -10,7 +10,7 @@ from concord.laws.wasserstein import w2
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, final_rows, series, unmet_need, yields
 
-from ..theory import THIN, Visits, mean_error
+from ..theory import THIN, Visits
 
 
 @yields(
@@ -35,7 +35,6 @@ from ..theory import THIN, Visits, mean_error
         ),
         "error_of_mean": Label("mean squared error of the mean of draws so far"),
         "error_of_draws": Label("expected squared distance of draws from the posterior's mean"),
-        "error_relative": Label("error of the mean of draws so far over that of the first draw"),
         "error_of_times": Label("mean squared error of the mean over all updates so far"),
     },
 )
@@ -44,14 +43,16 @@ def rows(m: Measurement) -> Iterator[Row]:
 
     law_trace to law_square_bias2: of the draws. law_local_w2, law_local_trace, law_power_w2: after
     the last update, of the law given the shard of the visit, which is normal but for the points of
-    mini-batches; roots of mean squares over shards, or a mean. error_of_mean, error_relative: of the
-    mean of as many draws as the recorded iteration, 100 updates apart; error_of_draws: the mean of
-    their own squared errors; error_of_times: of the mean of as many updates, where each visit makes
-    one. All start in the stationary law.
+    mini-batches; roots of mean squares over shards, or a mean. error_of_mean: of
+    the mean of as many draws as the recorded iteration, 100 updates apart; error_of_draws: the mean
+    of their own squared errors; error_of_times: of the mean of as many updates, where each visit
+    makes one. All start in the stationary law.
     """
     problem: Any = m.problem
     if not hasattr(problem, "surrogate_gradients") or not hasattr(m.sampler, "surrogates"):
         raise unmet_need("visits", "fsgld on the problem shards_of_means")
+    if THIN % m.sampler.local_steps:
+        raise unmet_need("visits", f"local_steps that divide {THIN}")
     visits, target = Visits.of(problem, m.sampler), problem.posterior
     update = 1 if problem.params.draws == "first" else visits.updates
     cov, away = visits.cov(update), visits.mean - target.mean
@@ -72,11 +73,10 @@ def rows(m: Measurement) -> Iterator[Row]:
         },
     )
     variance, k = np.trace(cov), m.trace.draw[m.trace.draw > 0]
-    error = mean_error(variance, visits.shrink**THIN, k)
-    numbers = {"error_of_mean": error, "error_relative": error / variance}
-    numbers["error_of_draws"] = np.full(len(k), variance)
+    error = visits.mean_error(update, THIN // visits.updates, k)
+    numbers = {"error_of_mean": error, "error_of_draws": np.full(len(k), variance)}
     if visits.updates == 1:
-        numbers["error_of_times"] = mean_error(variance, visits.shrink, k)
+        numbers["error_of_times"] = visits.mean_error(1, 1, k)
     yield from series(k.tolist(), "network", numbers, chance=False)
 
 
