@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -109,10 +110,25 @@ def test_errors_are_of_the_draws_so_far():
         np.linalg.norm(draws[:4], axis=1).mean()
     )
     assert found["mean_error_so_far", "0"][3] == pytest.approx((draws[:4].mean(axis=0) ** 2).sum())
-    # Exactly as often as the chain draws, draws of the posterior are near its mean.
+    # As many draws of the posterior, standardized.
     exact = np.stack([found["exact_x", "network"], found["exact_y", "network"]], axis=-1)
     away = (exact - run.problem.posterior.mean) * np.sqrt(16)
     assert np.abs(away.mean(axis=0)).max() < 5 / np.sqrt(len(x))
+    assert abs((away**2).mean() - 1) < 5 / np.sqrt(len(x))
+
+
+def test_estimates_of_fig_1_are_at_hundredths_of_theta():
+    coins = everything.kind("problems", "coin_shards")
+    problem = coins.build(coins.Params(), 3, None, None, None)
+    run = measurement()
+    sampler = FSGLD(Schedule(0.01), batch_size=5)
+    of_coins = replace(
+        run, problem=problem, sampler=sampler, trace=SimpleNamespace(draw=np.array([25, 50]))
+    )
+    found = numbers_of("estimators", of_coins)
+    assert found["estimator_mean", "network"] == pytest.approx([15 / 0.25 - 15 / 0.75, 0.0])
+    assert found["estimator_sd", "network"][1] == pytest.approx(np.sqrt(412.8 + 1536))
+    assert max(found["estimator_error", "network"]) < 1e-15
 
 
 def test_a_panel_has_the_points_of_all_shards_and_the_draws():

@@ -17,7 +17,7 @@ from concord.options import Options
 from concord_studies import selection
 from concord_studies.contracts import Read
 from concord_studies.figures import style
-from concord_studies.figures.panels import Panels, arrange_panels
+from concord_studies.figures.panels import Names, Panels, arrange_panels
 from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
 
@@ -31,6 +31,7 @@ class Params(Options):
         str | None, NamesLabel("label with one panel per value, three in a row; none: one panel")
     ] = None
     exact: Annotated[bool, "draws of the posterior, in place of a chain's"] = False
+    names: Names = None
 
 
 def reads(params: Params) -> list[Read]:
@@ -43,8 +44,9 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the shards' points, and draws over them."""
     drawn = "exact" if params.exact else "chain"
     cells = selection.split(runs, params.by)
-    titled = [(style.name(params.by, v, of[0].names) if params.by else "", of) for v, of in cells]
-    panels = Panels(arrange_panels(titled, 3), height=1.7)
+    names = [style.name(params.by, value, params.names) if params.by else "" for value, _ in cells]
+    shown = zip(names, (of for _, of in cells), strict=True)
+    panels = Panels(arrange_panels(shown, 3), height=1.7)
     for cell, axes in panels:
         run = selection.take_single(cell.runs, f"panel {cell.title!r}")
         for shard in range(run.run["agents"]):
