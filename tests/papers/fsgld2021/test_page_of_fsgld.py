@@ -53,6 +53,8 @@ def test_distances_and_widths(numbers):
     stands("| DSGLD | {:.2f} | {:.2f} | {:.2f} |", *laws(numbers, "dsgld", "law_w2"))
     stands("| FSGLD | {:.3f} | {:.3f} | {:.3f} |", *laws(numbers, "fsgld", "law_w2"))
     stands("draws have {:.1f} times the posterior's", laws(numbers, "fsgld", "law_trace")[0])
+    alike = numbers("alike", "method=dsgld", "law_w2")
+    stands("DSGLD(100) is at {:.3f} in place of {:.2f}", alike, laws(numbers, "dsgld", "law_w2")[2])
     stands("(at {:.3f})", np.sqrt(2 / 2001))
     full = laws(numbers, "fsgld", "law_trace", "full_gradients")
     stands("mini-batches {:.2f} times is left", full[0])

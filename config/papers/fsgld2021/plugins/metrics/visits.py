@@ -49,11 +49,12 @@ def rows(m: Measurement) -> Iterator[Row]:
     makes one. All start in the stationary law.
     """
     problem: Any = m.problem
-    if not hasattr(problem, "surrogate_gradients") or not hasattr(m.sampler, "surrogates"):
+    sampler: Any = m.sampler
+    if not hasattr(problem, "surrogate_gradients") or not hasattr(sampler, "surrogates"):
         raise unmet_need("visits", "fsgld on the problem shards_of_means")
-    if THIN % m.sampler.local_steps:
+    if THIN % sampler.local_steps:
         raise unmet_need("visits", f"local_steps that divide {THIN}")
-    visits, target = Visits.of(problem, m.sampler), problem.posterior
+    visits, target = Visits.of(problem, sampler), problem.posterior
     update = 1 if problem.params.draws == "first" else visits.updates
     cov, away = visits.cov(update), visits.mean - target.mean
     square, exact = np.trace(cov) + away @ away, np.trace(target.cov)
