@@ -99,6 +99,12 @@ def test_the_tutorial_on_ones_own_data(capsys):
     assert "0.2 " in capsys.readouterr().out
 
 
+def test_the_page_on_quantization_errors():
+    names = run(page("quantization-noise.md"))
+    assert names["law"].mean.shape == (1001, 8, 2)
+    assert names["trace"].chains == 4
+
+
 @pytest.fixture
 def tutorial(tmp_path, monkeypatch):
     """The study of the tutorial on one's own sampler, as its reader has it."""

@@ -11,14 +11,15 @@ where N(m_i, Lambda_i^{-1}) is a surrogate of agent i's exp(-f_i), which all age
 drift is that of the posterior, whatever the surrogates (with n = 1); the better they are, the less
 it varies: with those of quadratic potentials not at all. ``surrogates: laplace``, FSGLD, takes the
 mode of f_i and its Hessian there; ``surrogates: none``, DSGLD, has Lambda_i = 0. Theta is the same
-for all agents, and starts where agent 0 does; arrays have shape (chains, agents, dim).
+for all agents, and starts where agent 0 does; arrays have shape (chains, agents, dim). Gradients of
+f_s may be of mini-batches.
 
 Source: el Mekkaoui, Mesquita, Blomstedt and Kaski, "Federated stochastic gradient Langevin
-dynamics" (2021, arXiv:2004.11231); DSGLD is Ahn, Shahbaba and Welling, "Distributed stochastic
-gradient MCMC" (2014). Both are well known, and were not at hand; that surrogates are Laplace's
-approximations is our choice, and gradients are those of all of an agent's data.
-Price: n gradients of one agent, to whom theta is sent and who sends it back, per step. What
-surrogates cost to find, once, is not counted.
+dynamics" (UAI 2021), equation (5) with equal f_s and steps h = 2 gamma; DSGLD is Ahn, Shahbaba and
+Welling, "Distributed stochastic gradient MCMC" (2014). Laplace's approximations are those of the
+supplement, F.2; its other surrogates are fitted to draws of each agent, which nothing here does.
+Price: n gradients (or mini-batches) of one agent, to whom theta is sent and who sends it back, per
+step. What surrogates cost to find, once, is not counted.
 Needs: a server, or a single agent; for surrogates ``minimize`` and Hessians of the potentials.
 """
 
@@ -32,7 +33,7 @@ from concord.networks.network import Network
 from concord.options import Count
 from concord.problem import Problem
 from concord.random import draw_choice
-from concord.sampler import FullGradientSampler, langevin_noise
+from concord.sampler import Sampler, langevin_noise
 from concord.sampling.schedules import Schedule
 
 
@@ -48,7 +49,7 @@ class State(NamedTuple):
     surrogate_shift: np.ndarray
 
 
-class FSGLD(FullGradientSampler[State]):
+class FSGLD(Sampler[State]):
     """FSGLD with step size gamma; without surrogates DSGLD."""
 
     name: ClassVar[str] = "FSGLD"

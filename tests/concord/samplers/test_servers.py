@@ -109,6 +109,16 @@ def test_over_agents_the_drift_is_that_of_the_posterior(make, surrogates):
     assert (np.ptp(moved, axis=0).max() > 1e-6) == (not quadratic or surrogates == "none")
 
 
+def test_surrogates_are_of_all_points_where_gradients_are_of_mini_batches():
+    problem, theta = logistic(), np.array([0.7, -1.3])
+    whole = one_of_each(problem, FSGLD(0.03, surrogates="laplace"), theta)
+    options = {"batch_size": 10, "batch_order": "epochs"}  # all points of an agent, once each
+    close(one_of_each(problem, FSGLD(0.03, surrogates="laplace", **options), theta), whole)
+    options = {"batch_size": 1, "batch_order": "epochs"}
+    few = one_of_each(problem, FSGLD(0.03, surrogates="laplace", **options), theta)
+    assert np.abs(few - whole).min(axis=0).max() > 1e-6
+
+
 # QLSD
 
 

@@ -1,0 +1,52 @@
+"""Bars of several metrics side by side, a group for each agent of one run.
+
+What a researcher writes in a paper's YAML (el Mekkaoui et al., Fig 4)::
+
+    metrics: { epsilon2: FSGLD, gamma2: DSGLD }
+"""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from concord.options import Options
+from concord_studies import selection
+from concord_studies.contracts import Read
+from concord_studies.figures import style
+from concord_studies.figures.panels import Panels, arrange_panels
+from concord_studies.results import Measured
+
+
+class Params(Options):
+    """Options of a figure of bars."""
+
+    metrics: Annotated[dict[str, str], "metrics, and what the legend calls them"]
+    label: Annotated[str, "text beside the y axis"]
+    agent: Annotated[str, "what an agent is called below the x axis"] = "agent"
+
+
+def reads(params: Params) -> list[Read]:
+    """Return the metrics that the run must have."""
+    return [Read(metric) for metric in params.metrics]
+
+
+@style.marks_divergence
+def draw(params: Params, runs: Sequence[Measured]) -> Figure:
+    """Draw a bar for each metric and agent."""
+    run = selection.take_single(runs, "the figure")
+    panels = Panels(arrange_panels([("", runs)]), height=2.2)
+    (axes,) = panels.axes
+    width, agents = 0.8 / len(params.metrics), np.arange(run.run["agents"])
+    entries = []
+    colors = (style.BLUE, style.ORANGE)
+    for place, (metric, text) in enumerate(params.metrics.items()):
+        at, color = agents + (place - (len(params.metrics) - 1) / 2) * width, colors[place]
+        axes.bar(at, run.values(metric), width, color=color, zorder=2)
+        entries.append(Patch(color=color, label=text))
+    axes.set_xticks(agents, [str(agent + 1) for agent in agents])
+    axes.grid(visible=False, axis="x")
+    panels.label(params.agent, params.label)
+    return panels.with_legend(entries)
