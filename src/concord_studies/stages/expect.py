@@ -9,7 +9,7 @@ from concord import __version__
 from concord.errors import ConcordError
 from concord_studies.claims import ledger, verdicts
 from concord_studies.claims.ledger import Row
-from concord_studies.configuration.config import load_config
+from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
 from concord_studies.io import dump_yaml, read_text, write_whole
 from concord_studies.pages.claims import committed_rows
@@ -47,7 +47,9 @@ def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
         head = "# What verdicts depend on; written by `concord expect results/claims.csv`.\n"
         path = expected_path.with_name("expected_multiverse.yaml")
         write_whole(path, head + dump_yaml(universes))
-    parts = page_parts(expected_path, _read_studies(expected_path))
+    config = expected_path.parent
+    studies = load_studies(config)[1] if (config / "config.yaml").exists() else {}
+    parts = page_parts(expected_path, studies)
     for page in sorted(pages.glob("*.md")):
         text = read_text(page)
         if (new := replace_parts(text, parts | _table_parts(text, ledger_path.parent))) != text:
@@ -60,11 +62,14 @@ def page_parts(expected_path: Path, studies: Mapping[str, Study]) -> dict[str, l
     They depend on nothing but the committed verdicts, with their numbers, and the studies.
     """
     committed = ledger.expected_rows(expected_path)
+    by_study = {key: committed_rows(study, committed) for key, study in studies.items()}
+    others = [row for row in committed if row["paper"] not in studies]
     head = f"*Concord {__version__}, `concord expect results/claims.csv`; paper scale, seed 1.*"
-    parts = {"scoreboard": [head, "", *ledger.scoreboard(committed)]}
-    for key, study in studies.items():
-        rows = [{**row, "ours": ""} for row in committed_rows(study, committed)]
-        parts[f"findings of {key}"] = [head, "", *half_page(rows, study.sections.names)]
+    board = ledger.scoreboard([*others, *(row for rows in by_study.values() for row in rows)])
+    parts = {"scoreboard": [head, "", *board]}
+    for key, rows in by_study.items():
+        findings = half_page([{**row, "ours": ""} for row in rows], studies[key].sections.names)
+        parts[f"findings of {key}"] = [head, "", *findings]
     return parts
 
 
@@ -81,16 +86,6 @@ def _table_parts(text: str, results: Path) -> dict[str, list[str]]:
             head = f"*Concord {version}, `snakemake {name}.csv`; paper scale, seed 1.*"
             parts[name] = [head, "", *read_text(path).strip().split("\n")]
     return parts
-
-
-def _read_studies(expected_path: Path) -> dict[str, Study]:
-    """Return the studies of the configuration of which a verdict is committed."""
-    config = expected_path.parent
-    keys = dict.fromkeys(row["paper"] for row in ledger.expected_rows(expected_path))
-    folders = [config / section / key for key in keys for section in ("papers", "studies")]
-    found = [folder for folder in folders if folder.is_dir()]
-    settings = load_config(config / "config.yaml") if found else {}
-    return {folder.name: Study(folder, settings, checked=True) for folder in found}
 
 
 def _keep_committed(row: Row, before: Mapping[tuple[str, ...], Row]) -> Row:
