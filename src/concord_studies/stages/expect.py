@@ -9,6 +9,7 @@ from concord import __version__
 from concord.errors import ConcordError
 from concord_studies.claims import ledger, verdicts
 from concord_studies.claims.ledger import Row
+from concord_studies.configuration.config import results_folder
 from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
 from concord_studies.io import dump_yaml, read_text, write_whole
@@ -47,12 +48,15 @@ def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
         head = "# What verdicts depend on; written by `concord expect results/claims.csv`.\n"
         path = expected_path.with_name("expected_multiverse.yaml")
         write_whole(path, head + dump_yaml(universes))
-    config = expected_path.parent
-    studies = load_studies(config)[1] if (config / "config.yaml").exists() else {}
+    config, results = expected_path.parent, ledger_path.parent
+    studies: Mapping[str, Study] = {}
+    if (config / "config.yaml").exists():
+        settings, studies = load_studies(config)
+        results = results_folder(settings)
     parts = page_parts(expected_path, studies)
     for page in sorted(pages.glob("*.md")):
         text = read_text(page)
-        if (new := replace_parts(text, parts | _table_parts(text, ledger_path.parent))) != text:
+        if (new := replace_parts(text, parts | _table_parts(text, results))) != text:
             write_whole(page, new)
 
 
