@@ -97,7 +97,8 @@ def prints() -> list[str]:
     folder = os.environ.get("CONCORD_PRINTS")
     if not folder:
         pytest.skip("CONCORD_PRINTS names no folder of papers' texts")
-    return [fold(path.read_text("utf-8", "replace")) for path in sorted(Path(folder).rglob("*.txt"))]
+    paths = sorted(Path(folder).rglob("*.txt"))
+    return [fold(path.read_text("utf-8", "replace")) for path in paths]
 
 
 @pytest.mark.parametrize("key", PAPERS)
