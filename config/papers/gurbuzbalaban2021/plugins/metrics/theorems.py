@@ -148,7 +148,7 @@ def walk(m: Measurement) -> tuple[np.ndarray, np.ndarray, float]:
         covs.append(cov)
         added = 0.0
         if errors_at is not None:
-            errors, gain = errors_at(mean, cov), step.gradient_gain
+            errors, gain = errors_at(mean, cov), np.asarray(step.gradient_gain)
             sigma_square = max(sigma_square, np.trace(errors, axis1=1, axis2=2).max())
             added = gain @ exact.block_diagonal(errors) @ gain.T
         mean, cov = step.apply(mean, cov)
