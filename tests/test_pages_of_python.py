@@ -30,6 +30,8 @@ def test_the_five_lines_of_the_readme_run():
     drawn, exact = (concord.w2(found, posterior, warm_up=1000) for found in (trace, law))
     assert ((drawn.lo <= exact.value) & (exact.value <= drawn.hi)).all()
     assert abs(drawn.value - exact.value).max() < 0.005
+    *agents, average = exact.value / np.sqrt(np.trace(posterior.cov))
+    assert min(agents) > 1 / 3 and average < 1 / 40  # as the README says
 
 
 def test_the_table_of_floors_is_computed():

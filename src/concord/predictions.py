@@ -56,17 +56,19 @@ def score(p: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
     return {"accuracy": accuracy, "nll": nll, "brier": brier, "ece": ece, "ece_floor": floor}
 
 
-def calibration_error(right: np.ndarray, confidence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def calibration_error(
+    right: np.ndarray, confidence: np.ndarray, count: int = BINS
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the expected calibration error, and what it is about where there is none.
 
     right, confidence: whether each row's prediction is right, and its probability, (..., rows). In
     a bin where each is right with its probability, the sum of deviations is about normal with
-    variance v = sum of c (1 - c), and its absolute value has mean sqrt(2 v / pi).
+    variance v = sum of c (1 - c), and its absolute value has mean sqrt(2 v / pi). count: of bins.
     """
     rows = right.shape[-1]
-    bins = np.ceil(np.nan_to_num(confidence) * BINS).clip(1, BINS) - 1
+    bins = np.ceil(np.nan_to_num(confidence) * count).clip(1, count) - 1
     ece, floor = np.zeros((2, *right.shape[:-1]))
-    for b in range(BINS):
+    for b in range(count):
         inside = bins == b
         ece += np.abs(np.where(inside, right - confidence, 0.0).sum(axis=-1)) / rows
         variance = np.where(inside, confidence * (1 - confidence), 0.0).sum(axis=-1)

@@ -57,6 +57,8 @@ def test_calibration_error_of_made_up_probabilities():
     assert wrong["ece"] == 1 and wrong["nll"] == np.inf and wrong["brier"] == 2
     edge = predictions.calibration_error(np.array([True, False]), np.array([9 / 15, 9.5 / 15]))
     assert np.isclose(edge[0], (6 / 15 + 9.5 / 15) / 2, **EXACT)  # bins are closed on the right
+    one = predictions.calibration_error(np.array([True, False]), np.array([0.6, 0.9]), count=1)
+    assert np.isclose(one[0], abs(1 - 0.6 - 0.9) / 2, **EXACT)
 
 
 def test_floor_is_the_calibration_error_of_probabilities_without_error():

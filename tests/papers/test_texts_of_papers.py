@@ -18,7 +18,7 @@ from concord_studies.configuration.study import Study
 # Papers whose numbers are still typed, and whose claims do not say where they are in print. Whoever
 # moves one takes it from the list, to which none is added.
 WITH_TYPED_NUMBERS = {
-    *("bajwa2025", "bhar2023", "depsgld2026", "dglmc2021", "fald2023"),
+    *("bajwa2025", "bhar2023", "depsgld2026", "dglmc2021"),
     *("kungurtsev2023", "mollenhoff2025", "parayil2020", "qlsd2021"),
 }
 WITHOUT_WORDS = WITH_TYPED_NUMBERS
@@ -27,7 +27,7 @@ PAPERS = {key: study for key, study in everything.studies().items() if study.pri
 # Names that have a number in them: of what print numbers, of symbols, and of the one level of
 # confidence that all intervals have.
 NAMES = re.compile(
-    r"\b(Fig|Table|Theorem|Lemma|Remark|Corollary|section|equation|agent|reading)s? "
+    r"\b(Fig|Table|Theorem|Lemma|Remark|Corollary|Proposition|section|equation|agent|reading)s? "
     r"[SA]?\d+(\.\d+)*[a-z]?((,| and| to) [SA]?\d+[a-z]?)*|\(\d+(\.\d+)*\)|\bW[12]\b|\w\^\d|\bc_\d"
     r"|\b1( - |/)[a-z]|\b95 %",
     re.IGNORECASE,
@@ -97,7 +97,8 @@ def prints() -> list[str]:
     folder = os.environ.get("CONCORD_PRINTS")
     if not folder:
         pytest.skip("CONCORD_PRINTS names no folder of papers' texts")
-    return [fold(path.read_text("utf-8", "replace")) for path in sorted(Path(folder).glob("*.txt"))]
+    paths = sorted(Path(folder).rglob("*.txt"))
+    return [fold(path.read_text("utf-8", "replace")) for path in paths]
 
 
 @pytest.mark.parametrize("key", PAPERS)

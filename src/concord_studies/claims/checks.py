@@ -590,7 +590,8 @@ class Spread(_Rule):
             allowed = [self.tolerance * mean for mean in (unit, ends.max(), least)]
         if np.isposinf(ours.lo).any():
             allowed = [-math.inf] * 3
-        excess = Excess(*np.subtract(ranges, allowed)[:, None])
+        scale = unit if math.isfinite(unit) else 1.0
+        excess = Excess(*np.subtract(ranges, allowed)[:, None] / scale)
         what = "range over the mean" if self.relative else "range"
         margin = Margin.from_ends((end / unit for end in ranges), high=self.tolerance, what=what)
         return Result(excess, _describe_range(ours), margin)

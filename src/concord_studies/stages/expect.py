@@ -1,25 +1,29 @@
-"""expect: commit a ledger's verdicts as the expected ones, and update the pages that show them."""
+"""expect: commit a ledger's verdicts as the expected ones, and write the pages that show them."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from concord import __version__
 from concord.errors import ConcordError
 from concord_studies.claims import ledger, verdicts
-from concord_studies.claims.claim import Claim
 from concord_studies.claims.ledger import Row
-from concord_studies.configuration.config import load_config
+from concord_studies.configuration.config import results_folder
+from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
 from concord_studies.io import dump_yaml, read_text, write_whole
-from concord_studies.pages.claims import state_reason
+from concord_studies.pages.claims import committed_rows
 from concord_studies.pages.findings import half_page
+from concord_studies.provenance import read_provenance
 
 
 def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
-    """Write a ledger's verdicts as the expected ones, and update the pages that show them.
+    """Write a ledger's verdicts as the expected ones, and the pages that show all of these.
 
-    pages: the folder of the documents with scoreboard and findings (``replace_parts``). Committed
-    verdicts stay for studies that the ledger does not hold, and for claims not run here.
+    pages: the folder of the documents with scoreboard, findings (``page_parts``) and tables of
+    results. Committed verdicts stay for studies that the ledger does not hold, and for claims not
+    run here.
     """
     rows = ledger.read_rows(ledger_path)
     if ledger.is_smoke(rows):
@@ -27,8 +31,7 @@ def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
     judged = dict.fromkeys(row["paper"] for row in rows)
     committed = ledger.expected_rows(expected_path)
     before = {ledger.verdict_key(row): row for row in committed}
-    claims = _read_claims(expected_path.parent, judged)
-    rows = [_keep_committed(row, before, claims) for row in rows]
+    rows = [_keep_committed(row, before) for row in rows]
     others = ledger.committed_values(expected_path).items()
     values: dict[tuple[str, ...], Any] = {at: text for at, text in others if at[0] not in judged}
     for row in rows:
@@ -45,44 +48,62 @@ def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
         head = "# What verdicts depend on; written by `concord expect results/claims.csv`.\n"
         path = expected_path.with_name("expected_multiverse.yaml")
         write_whole(path, head + dump_yaml(universes))
-    parts = {"scoreboard": ledger.scoreboard(ledger.expected_rows(expected_path))}
-    for paper in judged:
-        paper_rows = [row for row in rows if row["paper"] == paper]
-        parts[f"findings of {paper}"] = half_page(paper_rows)
+    config, results = expected_path.parent, ledger_path.parent
+    studies: Mapping[str, Study] = {}
+    if (config / "config.yaml").exists():
+        settings, studies = load_studies(config)
+        results = results_folder(settings)
+    parts = page_parts(expected_path, studies)
     for page in sorted(pages.glob("*.md")):
         text = read_text(page)
-        if (new := replace_parts(text, parts)) != text:
+        if (new := replace_parts(text, parts | _table_parts(text, results))) != text:
             write_whole(page, new)
 
 
-def _read_claims(config: Path, keys: Iterable[str]) -> dict[tuple[str, str], Claim]:
-    """Return the claims of those studies of the configuration that exist, by study and name."""
-    folders = [config / section / key for key in keys for section in ("papers", "studies")]
-    claims: dict[tuple[str, str], Claim] = {}
-    for folder in filter(Path.is_dir, folders):
-        study = Study(folder, load_config(config / "config.yaml"), checked=True)
-        claims |= {(study.key, name): claim for name, claim in study.claims.items()}
-    return claims
+def page_parts(expected_path: Path, studies: Mapping[str, Study]) -> dict[str, list[str]]:
+    """Return scoreboard and findings by their names in pages, as lines of Markdown.
+
+    They depend on nothing but the committed verdicts, with their numbers, and the studies.
+    """
+    committed = ledger.expected_rows(expected_path)
+    by_study = {key: committed_rows(study, committed) for key, study in studies.items()}
+    others = [row for row in committed if row["paper"] not in studies]
+    head = f"*Concord {__version__}, `concord expect results/claims.csv`; paper scale, seed 1.*"
+    board = ledger.scoreboard([*others, *(row for rows in by_study.values() for row in rows)])
+    parts = {"scoreboard": [head, "", *board]}
+    for key, rows in by_study.items():
+        findings = half_page([{**row, "ours": ""} for row in rows], studies[key].sections.names)
+        parts[f"findings of {key}"] = [head, "", *findings]
+    return parts
 
 
-def _keep_committed(
-    row: Row,
-    before: Mapping[tuple[str, ...], Row],
-    claims: Mapping[tuple[str, str], Claim],
-) -> Row:
+def _table_parts(text: str, results: Path) -> dict[str, list[str]]:
+    """Return the tables that a page names (``<!-- results/arena/tables/leaderboard -->``).
+
+    results: folder of the results. A table that has not been made there is left as it stands.
+    """
+    parts = {}
+    for name in re.findall(r"<!-- (results/\S+) -->", text):
+        path = results / f"{name.removeprefix('results/')}.md"
+        if path.exists():
+            version = read_provenance(path)["concord"]
+            head = f"*Concord {version}, `snakemake {name}.csv`; paper scale, seed 1.*"
+            parts[name] = [head, "", *read_text(path).strip().split("\n")]
+    return parts
+
+
+def _keep_committed(row: Row, before: Mapping[tuple[str, ...], Row]) -> Row:
     """Return a row with the verdict to commit: the committed one if the row's decides less.
 
     It decides less if its runs were not made, or if it depends on the seed and seeds were not
-    varied. before: the committed rows, by key. claims: by study and name, for reasons.
+    varied. before: the committed rows, by key.
     """
     committed = before.get(ledger.verdict_key(row), {})
     was = committed.get("verdict", verdicts.NOT_RUN)
     lost = row["verdict"] == verdicts.NOT_RUN != was
     if not lost and (was != verdicts.SEED or row["multiverse"]):
         return row
-    claim = claims.get((row["paper"], row["claim"]))
-    kept = {"verdict": was, "because": state_reason(claim, was) if claim else ""}
-    return {**row, **kept, **({"ours": "", "number": committed["number"]} if lost else {})}
+    return {**row, "verdict": was, **({"number": committed["number"]} if lost else {})}
 
 
 def replace_parts(text: str, parts: Mapping[str, Sequence[str]]) -> str:

@@ -220,6 +220,7 @@ EXCESSES = [
     (BOUND, [curve("a", (1.0,), (4.0,)), curve("b", (2.0,), (3.0,))], [-1.0, 1.0]),
     (HALF, [at_end("a", 3.0), at_end("b", 4.0)], [1.0]),  # 3 against half of 4
     (MET, ends((1.0,), (0.0,), (1.0,)), [0.0, 1.0, 0.0]),
+    (PERCENT, ends((90.0,), (110.0,)), [0.15]),  # a fifth of the mean
     (SOONER, [curve("a", (2.0,), (2.0,), (1.0,)), curve("b", (2.0,), (0.5,), (0.5,))], [1.0]),
 ]
 

@@ -25,7 +25,7 @@ ELSEWHERE = {
     "stable_step": r".*\.fusion",
     "theorem3": "theorem3_.*|lemma2_.*|posterior_covariance_max",
     "theorems": r"theorem2\.(r|D|C1|C1_bar|lemma7_factor|E\|x0 - .*|E\|xbar0 .*|\|grad .*)"
-    "|theorem10.*|lemma12.*",
+    r"|theorem10.*|lemma\d+.*",
     "predictions": r".*_(mnist|svhn).*",
     "constraint": "envelope_w2",
     "tempered_distance": "law_tempered_w1.*|law_power",

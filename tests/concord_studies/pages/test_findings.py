@@ -1,5 +1,6 @@
 """A paper's findings: what fails before what is open and what holds, each with its reason."""
 
+import re
 from pathlib import Path
 
 import everything
@@ -89,7 +90,7 @@ def test_failing_and_open_claims_of_papers_say_why():
 
 def test_the_page_of_papers_shows_the_committed_verdicts():
     """Written by ``concord expect results/claims.csv``, numbers included."""
-    text = (ROOT / "docs" / "nine-papers.md").read_text()
+    text = (ROOT / "docs" / "papers.md").read_text()
     committed = ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml")
     for one in findings.group_by_sentence(committed):
         paper = one.first_row["paper"]
@@ -97,3 +98,16 @@ def test_the_page_of_papers_shows_the_committed_verdicts():
             says = everything.studies()[paper].claims[one.first_row["claim"]].says
             line = findings.markdown(f"{says}") + f" **{findings.markdown(one.verdict)}.**"
             assert line in text, (paper, one.first_row["claim"])
+
+
+def test_mistakes_of_the_field_say_who_says_so_and_which_claim_measures_them():
+    """A row without a mistake of its own is the one above it in another paper."""
+    part = (ROOT / "docs" / "papers.md").read_text().partition("## What the field keeps")[2]
+    rows = [line.strip("| ").split(" | ") for line in part.splitlines() if line.startswith("| ")]
+    for row in rows[2:]:
+        cells = [cell.strip() for cell in row]
+        paper = next(cell.strip("`") for cell in cells if cell.startswith("`"))
+        source = cells[cells.index(f"`{paper}`") + 1]
+        assert re.match(r"print|abstract|(scripts?|notebook) (in )?`", source), cells
+        claim = cells[-1].strip("`")
+        assert cells[-1] == source or claim in everything.studies()[paper].claims, cells

@@ -1,6 +1,7 @@
 """From metrics to verdicts: what is judged, what is not run, and what the pages say."""
 
 import csv
+import re
 from copy import copy
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import yaml
 from msgspec.structs import asdict
 
 import by_hand
+import concord
 import everything
 from concord.errors import ConcordError
 from concord.networks.network import Network
@@ -24,7 +26,7 @@ from concord_studies.markup import table_of
 from concord_studies.provenance import write_provenance
 from concord_studies.runs.run import Run
 from concord_studies.stages import judge
-from concord_studies.stages.expect import expect, replace_parts
+from concord_studies.stages.expect import expect, page_parts, replace_parts
 
 ROOT = Path(__file__).parents[3]
 DEFINITION = yaml.safe_load(Path(__file__).with_name("judged.yaml").read_text())
@@ -202,13 +204,11 @@ def test_expect_keeps_what_is_committed_of_other_studies(committed, tmp_path):
     assert "| `q` | published | 1 | 0 | 1 | 0 | 0 | 0 |" in page.read_text()
 
 
-def test_expect_keeps_what_was_not_run_and_renews_findings(committed, tmp_path):
+def test_expect_keeps_what_was_not_run(committed, tmp_path):
     expected, page = committed
-    page.write_text(page.read_text() + "<!-- findings of p -->\n<!-- end of findings of p -->\n")
     expect(ledger_of(tmp_path, a="not run", b="holds"), expected, tmp_path)
     after = {"p": {"a": {"published": "holds"}, "b": {"published": "holds"}}}
     assert yaml.safe_load(expected.read_text()) == after
-    assert "**What holds** (2 of 2 sentences)" in page.read_text()
     page.write_text("<!-- scoreboard -->")
     with pytest.raises(ConcordError, match="no end of the scoreboard"):
         expect(ledger_of(tmp_path, a="holds"), expected, tmp_path)
@@ -243,6 +243,29 @@ def test_the_number_that_decides_is_committed_and_shown_where_nothing_was_judged
     judge.ledger([lost], [tmp_path / "l.csv", tmp_path / "l.md"], expected)
     assert "**does not hold, committed (published).** Ratio: 2" in (tmp_path / "l.md").read_text()
     assert ledger.read_rows(tmp_path / "l.csv")[0]["verdict"] == "not run"
+
+
+def test_expect_renews_tables_of_results_with_the_version_that_made_them(committed, tmp_path):
+    expected, page = committed
+    name = "results/arena/tables/board"
+    page.write_text(f"<!-- {name} -->\nstale\n<!-- end of {name} -->\n")
+    path = ledger_of(tmp_path, a="holds")
+    expect(path, expected, tmp_path)
+    assert "stale" in page.read_text()  # which has not been made
+    table = tmp_path / "arena/tables/board.md"
+    table.parent.mkdir(parents=True)
+    table.write_text("| place |\n| --- |\n| 1 |\n")
+    write_provenance([table])
+    expect(path, expected, tmp_path)
+    text = page.read_text()
+    assert "stale" not in text and "| 1 |" in text
+    assert f"*Concord {concord.__version__}, `snakemake {name}.csv`" in text
+
+
+def test_blocks_of_documents_are_of_this_version():
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    stamps = {page.name: re.findall(r"^\*Concord (\S+),", page.read_text(), re.M) for page in pages}
+    assert {v for found in stamps.values() for v in found} == {concord.__version__}
 
 
 def test_verdicts_that_differ_are_listed_apart_from_new_ones(committed, tmp_path):
@@ -294,11 +317,17 @@ def test_smoke_scale_commits_and_compares_nothing(committed, tmp_path):
         expect(path, expected, tmp_path)
 
 
-def test_the_page_of_the_ledger_shows_the_committed_verdicts():
-    """Written by ``concord expect results/claims.csv``."""
-    page = (ROOT / "docs" / "ledger.md").read_text()
-    rows = ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml")
-    assert replace_parts(page, {"scoreboard": ledger.scoreboard(rows)}) == page
+def test_pages_show_the_committed_verdicts_with_the_version_that_wrote_them():
+    """Written by ``concord expect results/claims.csv``, of every study with committed numbers."""
+    path, studies = ROOT / "config" / "expected_verdicts.yaml", everything.studies()
+    numbered = {row["paper"] for row in ledger.expected_rows(path) if row["number"]}
+    parts = page_parts(path, studies)
+    shown = {"scoreboard", *(f"findings of {key}" for key in numbered)}
+    parts = {name: lines for name, lines in parts.items() if name in shown}
+    pages = {page: page.read_text() for page in (ROOT / "docs").glob("*.md")}
+    assert [page.name for page, text in pages.items() if replace_parts(text, parts) != text] == []
+    printed = {key for key in numbered if studies[key].printed}
+    assert all(f"<!-- findings of {key} -->" in "".join(pages.values()) for key in printed)
 
 
 def test_every_committed_verdict_is_of_a_claim():

@@ -17,13 +17,13 @@ def problem(agents: int, dim: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_terms_of_a_network_follow_print():
-    agents, dim, eta = 4, 2, 0.004
+    agents, dim, eta, sigma = 4, 2, 0.004, 3.0
     gram, shift = problem(agents, dim, 3)
     rng = np.random.default_rng(0)
     mean = rng.standard_normal((agents, dim))
     k = np.arange(30)
     eigenvalues = np.array([1, 1 / 3, 1 / 3, -1 / 3])
-    result = theory.theorem2(Setting(gram, shift, eigenvalues, mean, 0.4), eta, k)
+    result = theory.theorem2(Setting(gram, shift, eigenvalues, mean, 0.4), eta, sigma, k)
     c = result.constants
     # What enters from the problem, from its definition: potentials minimized, gradients taken.
     minimizer = np.linalg.solve(gram.sum(axis=0), shift.sum(axis=0))
@@ -49,7 +49,7 @@ def test_terms_of_a_network_follow_print():
     d_square = (
         8 * smooth**2 * c["E|x0 - x*|^2"]
         + 12 * smooth**2 * c1**2 * eta**2 * 4 / (1 - g) ** 2
-        + 4 * smooth**2 * 16 / (mu * (1 + low - eta * smooth))
+        + 4 * smooth**2 * (eta * sigma**2 * 4 + 16) / (mu * (1 + low - eta * smooth))
         + 2 * gradient
     )
     assert c["D"] ** 2 == pytest.approx(d_square, rel=1e-12)
@@ -61,14 +61,30 @@ def test_terms_of_a_network_follow_print():
         np.sqrt(
             eta
             * (eta / (mu * half) + (1 + eta * smooth) ** 2 / (mu**2 * half**2))
-            * (4 * smooth**2 * d_square * eta / (4 * (1 - g) ** 2) + 8 * smooth**2 * 2 / (1 - g**2))
+            * (
+                4 * smooth**2 * d_square * eta / (4 * (1 - g) ** 2)
+                + 4 * smooth**2 * sigma**2 * eta / (1 - g**2)
+                + 8 * smooth**2 * 2 / (1 - g**2)
+            )
         ),
         np.sqrt((g**k - r**k) / (g - r)) * 2 * smooth * np.sqrt(g / 4) * np.sqrt(c["E|x0|^2"]),
         2 * g ** (k / 2) / 2 * np.sqrt(c["E|x0|^2"]),
         2 * np.sqrt(d_square) * eta / (2 * (1 - g)),
         2 * np.sqrt(2 * 2 * eta) / np.sqrt(1 - g**2),
+        np.sqrt(eta) * sigma / np.sqrt(mu * half * 4),
+        2 * sigma * eta / np.sqrt(1 - g**2),
     ]
     np.testing.assert_allclose(result.printed, sum(lines), rtol=1e-10)
+    apart = (
+        4 * g**k * c["E|x0|^2"]
+        + 4 * d_square * eta**2 / (1 - g) ** 2
+        + (4 * sigma**2 * 4 * eta**2 + 8 * 2 * 4 * eta) / (1 - g**2)
+    )
+    assert result.lemmas.keys() == {"lemma4", "lemma5", "lemma6", "lemma9"}
+    np.testing.assert_allclose(result.lemmas["lemma4"], d_square, rtol=1e-12)
+    np.testing.assert_allclose(result.lemmas["lemma5"], apart, rtol=1e-12)
+    np.testing.assert_allclose(result.lemmas["lemma6"], smooth**2 * apart / 4, rtol=1e-12)
+    np.testing.assert_allclose(result.lemmas["lemma9"], 2 * 2 / 4 / mu, rtol=1e-12)
     # Lemma 7's recursion, term by term: r^(k-1-s) factor 4 L^2 g^s E|x_0|^2 / N.
     factor = eta * (eta + (1 + eta * smooth) ** 2 / (mu * half))
     lost = [sum(r ** (n - 1 - s) * g**s for s in range(n)) * factor * c["E|x0|^2"] for n in k]
@@ -87,13 +103,13 @@ def test_transient_where_its_two_rates_coincide():
 
 
 def test_terms_of_theorem10_follow_print():
-    agents, dim, eta, beta, c5 = 4, 2, 0.05, 1e-5, 37.0
+    agents, dim, eta, beta, c5, sigma = 4, 2, 0.05, 1e-5, 37.0, 3.0
     gram, shift = problem(agents, dim, 3)
     eigenvalues = np.array([1, 1 / 3, 1 / 3, -1 / 3])
     mean = np.random.default_rng(0).standard_normal((agents, dim))
     k = np.arange(30)
     result = theory.theorem10(
-        Setting(gram, shift, eigenvalues, mean, 0.4), eta, (1 - beta) / eta, c5, k
+        Setting(gram, shift, eigenvalues, mean, 0.4), eta, (1 - beta) / eta, c5, sigma, k
     )
     assert all(condition.holds for condition in result.conditions)
     mu = min(np.linalg.eigvalsh(a)[0] for a in gram)
@@ -115,8 +131,13 @@ def test_terms_of_theorem10_follow_print():
         np.sqrt((g**k - r**k) / (g - r)) * 2 * smooth * np.sqrt(g / agents) * np.sqrt(start),
         np.sqrt(2) * g ** (k / 2) / np.sqrt(agents) * np.sqrt(start),
         np.sqrt(2 * c5) * eta / np.sqrt(agents) / (1 - g),
+        eta * sigma / np.sqrt(mu * half * agents),
     ]
     np.testing.assert_allclose(result.printed, sum(lines), rtol=1e-9)
+    apart = 2 * g**k * start + 2 * c5 * eta**2 / (1 - g) ** 2
+    assert result.lemmas.keys() == {"lemma13", "lemma14"}
+    np.testing.assert_allclose(result.lemmas["lemma13"], apart, rtol=1e-9)
+    np.testing.assert_allclose(result.lemmas["lemma14"], smooth**2 * apart / agents, rtol=1e-9)
     # Lemma 15's recursion (B.48), term by term.
     factor = eta**2 * (eta**2 + (1 + eta**2 * smooth) ** 2 / (mu * half))
     lost = [
@@ -142,7 +163,7 @@ def failed(result: theory.Bound) -> list[str]:
 def theorem2_at(eta: float, eigenvalues: list[float], curvature=(2.0, 3.0)) -> theory.Bound:
     gram = np.array(curvature).reshape(-1, 1, 1)
     return theory.theorem2(
-        Setting(gram, np.ones((2, 1)), np.array(eigenvalues), 0.0, 1.0), eta, [0, 10]
+        Setting(gram, np.ones((2, 1)), np.array(eigenvalues), 0.0, 1.0), eta, 0.0, [0, 10]
     )
 
 

@@ -1,6 +1,6 @@
 """Theorems 2 and 10 and Lemma 12 of gurbuzbalaban2021, every constant computed from the problem.
 
-The bounds are for quadratic f_i and full gradients, for which sigma of (3.2) is 0.
+The bounds are for quadratic f_i. sigma of (3.2) is 0 for full gradients.
 """
 
 from typing import NamedTuple
@@ -17,12 +17,15 @@ class Bound(NamedTuple):
     printed: the bound; inf if a condition fails, since nothing is then claimed.
     rederived: the same bound with the transient of Lemma 7, or 15, as its proof's recursion gives
     it (the paper's notes list the slip under errata).
+    lemmas: by name what the lemmas behind it bound mean squares by, at each iteration; none if a
+    condition fails.
     """
 
     constants: dict[str, float]
     conditions: list[Condition]
     printed: np.ndarray
     rederived: np.ndarray
+    lemmas: dict[str, np.ndarray]
 
 
 class Setting:
@@ -73,6 +76,10 @@ class Setting:
         """Return the factor a (a + (1 + a L)^2/drift) of E|E_k|^2 in Lemmas 7 and 15."""
         return step * (step + (1 + step * self.smooth) ** 2 / self.drift(step))
 
+    def lemma9(self, k: np.ndarray) -> np.ndarray:
+        """Return Lemma 9's bound on E|X - x_*|^2 of the posterior, at each iteration alike."""
+        return np.full(k.shape, 2 * self.dim / (self.agents * self.mu))
+
     def evaluate_bound(
         self, k: np.ndarray, step: float, errors: float, apart: float
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -99,10 +106,10 @@ def _claim_nothing(
     constants: dict[str, float], conditions: list[Condition], k: np.ndarray
 ) -> Bound:
     """Return the infinite bound of a theorem of which some condition fails."""
-    return Bound(constants, conditions, np.full(k.shape, np.inf), np.full(k.shape, np.inf))
+    return Bound(constants, conditions, np.full(k.shape, np.inf), np.full(k.shape, np.inf), {})
 
 
-def theorem2(setting: Setting, eta: float, iterations: np.ndarray) -> Bound:
+def theorem2(setting: Setting, eta: float, sigma: float, iterations: np.ndarray) -> Bound:
     """Return the bound of Theorem 2 for DE-SGLD with step size eta.
 
     With r = 1 - eta mu (1 - eta L/2), the bound of (1/N) sum_i W2(law of x_i^(k), posterior) is
@@ -111,9 +118,11 @@ def theorem2(setting: Setting, eta: float, iterations: np.ndarray) -> Bound:
 
         (1 - mu eta)^k (sqrt(E|xbar_0 - x_*|^2) + sqrt(2 d/(mu N))) + 1.65 (L/mu) sqrt(eta d/N)
         + sqrt(eta (eta/(mu (1 - eta L/2)) + (1 + eta L)^2/(mu (1 - eta L/2))^2))
-          sqrt(4 L^2 D^2 eta/(N (1 - g)^2) + 8 L^2 d/(1 - g^2))
+          sqrt(4 L^2 D^2 eta/(N (1 - g)^2) + 4 L^2 (sigma^2 eta + 2 d)/(1 - g^2))
+        + sqrt(eta) sigma/sqrt(mu (1 - eta L/2) N)
         + sqrt((g^k - r^k)/(g - r)) 2 L sqrt(g/N) sqrt(E|x_0|^2)
-        + 2 g^(k/2) sqrt(E|x_0|^2/N) + 2 D eta/(sqrt(N) (1 - g)) + 2 sqrt(2 d eta)/sqrt(1 - g^2)
+        + 2 g^(k/2) sqrt(E|x_0|^2/N) + 2 D eta/(sqrt(N) (1 - g))
+        + 2 (sigma eta + sqrt(2 d eta))/sqrt(1 - g^2)
 
     where g = gamma_bar, the second largest modulus of W's eigenvalues (3.9), and D, C_1 and Cbar_1
     are (3.13)-(3.15). The power of r is Lemma 7's; Theorem 2 itself prints r.
@@ -129,7 +138,7 @@ def theorem2(setting: Setting, eta: float, iterations: np.ndarray) -> Bound:
         Condition("decay", decay, decay <= 1),
     ]
     constants = {
-        **{"N": float(agents), "d": float(dim), "eta": eta, "mu": mu, "L": smooth, "sigma": 0.0},
+        **{"N": float(agents), "d": float(dim), "eta": eta, "mu": mu, "L": smooth, "sigma": sigma},
         **{"lambda_2": setting.lambda_2, "lambda_N": setting.lambda_n, "gamma_bar": gap},
         **{"E|x0|^2": setting.start, "rate": 1 - mu * eta},
     }
@@ -143,7 +152,7 @@ def theorem2(setting: Setting, eta: float, iterations: np.ndarray) -> Bound:
     d_square = (
         8 * smooth**2 * setting.spread
         + 12 * smooth**2 * c1**2 * eta**2 * agents / (1 - gap) ** 2
-        + 4 * smooth**2 * 2 * dim * agents * eta / contraction
+        + 4 * smooth**2 * (eta * sigma**2 + 2 * dim) * agents * eta / contraction
         + 2 * gradient
     )
     constants |= {
@@ -156,12 +165,22 @@ def theorem2(setting: Setting, eta: float, iterations: np.ndarray) -> Bound:
         np.sqrt(setting.error_factor(eta) / setting.drift(eta))
         * np.sqrt(
             4 * smooth**2 * d_square * eta / (agents * (1 - gap) ** 2)
-            + 8 * smooth**2 * dim / (1 - gap**2)
+            + 4 * smooth**2 * (sigma**2 * eta + 2 * dim) / (1 - gap**2)
         )
+        + sigma * np.sqrt(eta / (setting.drift(eta) * agents))
         + 2 * np.sqrt(d_square / agents) * eta / (1 - gap)
-        + 2 * np.sqrt(2 * dim * eta / (1 - gap**2))
+        + 2 * (sigma * eta + np.sqrt(2 * dim * eta)) / np.sqrt(1 - gap**2)
     )
-    return Bound(constants, conditions, *setting.evaluate_bound(k, eta, errors, 2.0))
+    apart = 4 * (
+        gap**k * setting.start
+        + d_square * eta**2 / (1 - gap) ** 2
+        + (sigma**2 * eta + 2 * dim) * agents * eta / (1 - gap**2)
+    )
+    lemmas = {
+        **{"lemma4": np.full(k.shape, d_square), "lemma5": apart},
+        **{"lemma6": smooth**2 / agents * apart, "lemma9": setting.lemma9(k)},
+    }
+    return Bound(constants, conditions, *setting.evaluate_bound(k, eta, errors, 2.0), lemmas)
 
 
 def lemma12(eta: float, gamma: float, mu: float, smooth: float, lambda_n: float) -> list[Condition]:
@@ -189,7 +208,12 @@ def lemma12(eta: float, gamma: float, mu: float, smooth: float, lambda_n: float)
 
 
 def theorem10(
-    setting: Setting, eta: float, friction: float, moment: float, iterations: np.ndarray
+    setting: Setting,
+    eta: float,
+    friction: float,
+    moment: float,
+    sigma: float,
+    iterations: np.ndarray,
 ) -> Bound:
     """Return the bound of Theorem 10 for DE-SGHMC with step size eta and friction gamma.
 
@@ -201,6 +225,7 @@ def theorem10(
         + sqrt(2) sqrt(a/h + (1 + a L)^2/h^2)
           (sqrt(beta^2 c_5/(a N) + 2 L^2 c_5 a/(N (1 - g)^2))
            + sqrt((sqrt(1 - beta) - 1)^2/a d/N))
+        + eta sigma/sqrt(h N)
         + sqrt((g^k - r^k)/(g - r)) 2 L sqrt(g/N) sqrt(E|x_0|^2)
         + sqrt(2) g^(k/2) sqrt(E|x_0|^2/N) + sqrt(2 c_5) eta/(sqrt(N) (1 - g))
 
@@ -220,7 +245,7 @@ def theorem10(
     ]
     constants = {
         **{"mu": mu, "L": smooth, "1 - gamma eta": beta, "gamma_bar": gap, "c_5": moment},
-        "rate": 1 - mu * square,
+        **{"rate": 1 - mu * square, "sigma": sigma},
     }
     if not all(condition.holds for condition in conditions):
         return _claim_nothing(constants, conditions, k)
@@ -231,4 +256,8 @@ def theorem10(
         )
         + abs(np.sqrt(1 - beta) - 1) / eta * np.sqrt(setting.dim / agents)
     ) + np.sqrt(2 * moment / agents) * eta / (1 - gap)
-    return Bound(constants, conditions, *setting.evaluate_bound(k, square, errors, np.sqrt(2)))
+    errors += eta * sigma / np.sqrt(setting.drift(square) * agents)
+    apart = 2 * (gap**k * setting.start + moment * square / (1 - gap) ** 2)
+    lemmas = {"lemma13": apart, "lemma14": smooth**2 / agents * apart}
+    curves = setting.evaluate_bound(k, square, errors, np.sqrt(2))
+    return Bound(constants, conditions, *curves, lemmas)

@@ -24,7 +24,7 @@ from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
 from concord_studies.home import HOME
 from concord_studies.io import read_text
-from concord_studies.markup import fence, line
+from concord_studies.markup import fence, line, table_of
 from concord_studies.pages import claims as of_claims
 from concord_studies.pages.site import front, papers, reference
 
@@ -32,6 +32,17 @@ DOCUMENTS = ("README.md", "CONTRIBUTING.md", "config/README.md", "docs")
 LINKED = ("src", "profiles", "workflow", "envs", "LICENSE")  # what documents link to
 # What the theme draws in the color of the project.
 BRAND = ("color-brand-primary", "color-brand-content", "color-link--visited")
+# What filters the page of claims, and the table beside it.
+SCRIPT, TABLE = Path(__file__).parent / "claims.js", "claims.csv"
+VERDICTS = ("holds", "does not hold", "inconclusive", "not run", "measured", "outside")
+FILTER = f"""<p>
+<label>Words <input id="words" type="search"></label>
+<label>Verdict <select id="verdict"><option value="">any</option>
+{"".join(f"<option>{verdict}</option>" for verdict in VERDICTS)}</select></label>
+<output id="count"></output> <a href="{TABLE}">all of them as a table</a>
+</p>
+<script src="_static/{SCRIPT.name}" defer></script>
+"""
 SETTINGS: dict[str, Any] = {
     "project": "Concord",
     "html_title": "Concord",
@@ -54,7 +65,7 @@ SETTINGS: dict[str, Any] = {
             "color-foreground-muted": "#a4acb8",
         },
     },
-    "html_static_path": [str(Path(__file__).parent / "concord.css")],
+    "html_static_path": [str(Path(__file__).parent / "concord.css"), str(SCRIPT)],
     "html_css_files": ["concord.css"],
     "html_show_sphinx": False,
     "html_show_sourcelink": False,
@@ -92,6 +103,8 @@ def site(
         sources, pages = Sources(Path(name, "source"), results), Path(name, "site")
         _write_pages(config, settings, studies, results, sources)
         _run_sphinx(sources.folder, pages, Path(name, "doctrees"))
+        if sources.has("claims"):
+            shutil.copyfile(sources.folder / TABLE, pages / TABLE)
         shutil.rmtree(output, ignore_errors=True)
         shutil.copytree(pages, output)
 
@@ -157,7 +170,10 @@ def _write_pages(
     titles = {key: study.name for key, study in studies.items()}
     if rows:
         seeds = ledger.note_unvaried_seeds(judged, expected)
-        sources.write("claims", of_claims.ledger_page(rows, seeds, titles, "papers/{}.md"))
+        page = of_claims.ledger_page(rows, seeds, titles, "papers/{}.md")
+        title, rest = page.split("\n\n", 1)
+        sources.write("claims", f"{title}\n\n{FILTER}\n{rest}")
+        (sources.folder / TABLE).write_text(table_of(ledger.COLUMNS, rows), "utf-8")
     pictures = _find_pictures(studies, results)
     kinds = [sources.write(f"reference/{n}", text) for n, text in reference.pages(pictures)]
     lines = front.page(settings, studies, rows, sources.has)

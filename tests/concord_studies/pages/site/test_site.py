@@ -1,5 +1,6 @@
 """The site in a real browser: from disk, without network, at three widths, dark and light."""
 
+import csv
 import os
 import shutil
 from collections.abc import Iterator
@@ -91,6 +92,29 @@ def test_a_claim_leads_to_its_figure_and_what_was_made(folder):
     assert {FIGURE, f"{KEY}-tables-lemma12"} <= page.anchors
     for name in ("fig3.json", "fig3.pdf", "lemma12.csv", "runs.yaml", "linear_sghmc.csv.gz"):
         assert any(link.endswith(f"/{name}") for link in page.links), name
+
+
+def test_the_claims_stand_in_a_table_beside_their_page(folder):
+    with (folder / "claims.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["paper"] for row in rows} >= {KEY} and all(row["verdict"] for row in rows)
+    assert "claims.csv" in Links((folder / "claims.html").read_text()).links
+
+
+def test_the_page_of_claims_shows_what_has_some_words_and_a_verdict(folder, browser):
+    opened(browser, folder, "claims.html")
+    shown = """const box = document.getElementById(arguments[0]); box.value = arguments[1];
+        box.dispatchEvent(new Event("input"));
+        return [...document.querySelectorAll("article section section li")]
+            .filter((item) => !item.hidden).map((item) => item.textContent)"""
+    everything = browser.execute_script(shown, "words", "")
+    some = browser.execute_script(shown, "words", "bound THEOREM")
+    assert 0 < len(some) < len(everything)
+    assert all("bound" in text.lower() and "theorem" in text.lower() for text in some)
+    browser.execute_script(shown, "words", "")
+    assert all(
+        "does not hold" in t for t in browser.execute_script(shown, "verdict", "does not hold")
+    )
 
 
 PAGES = (

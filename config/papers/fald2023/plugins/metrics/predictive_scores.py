@@ -9,18 +9,19 @@ from concord.laws.gaussian import Gaussian
 from concord.laws.intervals import mean_interval
 from concord.laws.reference_laws import Draws
 from concord.laws.wasserstein import w2
+from concord.predictions import calibration_error
 from concord.problems.arithmetic import sigmoid
 from concord_studies.contracts import Label
 from concord_studies.metrics import Measurement, Row, series, unmet_need, yields
 
-BUCKETS = 10  # of the calibration error; the print does not say how many
+BUCKETS, OTHER_BUCKETS = 10, (5, 15)  # of the calibration error; the print does not say how many
 LEVELS = (0.2, 0.4, 0.6, 0.8)  # alpha of Figure 4
 PREFIXES = 10  # of a chain, after which its W2 is measured
 SCORES = ("accuracy", "agreement", "tv", "ece", "bs", "nnll", "hpd")
 
 
 @yields(
-    (*(f"score_{name}" for name in SCORES), "score_w2", "log_density"),
+    (*(f"score_{name}" for name in SCORES), "score_ece_*", "score_w2", "log_density"),
     averaged=("score_*", "log_density"),
     labels={
         "score_accuracy": Label("accuracy of predictions by the mean"),
@@ -40,7 +41,8 @@ def rows(m: Measurement) -> Iterator[Row]:
     They are of the clients' average. Reference predictions, regions and moments are those of the
     weighted points of the posterior (``problem.reference``). score_hpd: the mean over alpha of
     |eta/eta' - 1|, where pi(x) >= exp(-eta) has probability 1 - alpha. score_w2: after tenths of
-    the draws. log_density: along the draws, of the first chain.
+    the draws. score_ece_<n>: score_ece with n buckets. log_density: along the draws, of the first
+    chain.
     """
     problem: Any = m.problem
     test = getattr(problem, "test", None)
@@ -57,14 +59,16 @@ def rows(m: Measurement) -> Iterator[Row]:
     energies = np.stack([_potential(problem, chain) for chain in x])
     even = np.full(x.shape[1], 1 / x.shape[1])
     regions = np.stack([_regions(energy, even) for energy in energies])
+    right, confidence = (chance > 0.5) == labels, np.maximum(chance, 1 - chance)
     numbers = {
         "accuracy": ((x.mean(axis=1) @ Z.T > 0) == labels).mean(axis=1),
         "agreement": ((chance > 0.5) == (expected > 0.5)).mean(axis=1),
         "tv": np.abs(chance - expected).mean(axis=1),
-        "ece": np.array([_calibration_error(row, labels) for row in chance]),
+        "ece": calibration_error(right, confidence, BUCKETS)[0],
         "bs": 2 * ((1 - surely) ** 2).mean(axis=1),
         "nnll": -np.log(surely).mean(axis=1),
         "hpd": np.abs(regions / exact - 1).mean(axis=1),
+        **{f"ece_{n}": calibration_error(right, confidence, n)[0] for n in OTHER_BUCKETS},
     }
     scores = {f"score_{name}": mean_interval(value) for name, value in numbers.items()}
     yield from series([m.last], "average", scores)
@@ -92,11 +96,3 @@ def _regions(energies: np.ndarray, weights: np.ndarray) -> np.ndarray:
     found = np.searchsorted(reached, 1 - np.array(LEVELS))
     result: np.ndarray = energies[order][np.minimum(found, len(order) - 1)]
     return result
-
-
-def _calibration_error(chance: np.ndarray, labels: np.ndarray) -> float:
-    """Return the expected calibration error of probabilities of label 1."""
-    confidence, right = np.maximum(chance, 1 - chance), (chance > 0.5) == labels
-    bucket = np.ceil(confidence * BUCKETS).astype(int)
-    gaps = (np.bincount(bucket, right) - np.bincount(bucket, confidence)) / len(labels)
-    return float(np.abs(gaps).sum())
