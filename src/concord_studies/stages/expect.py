@@ -27,7 +27,8 @@ def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
     judged = dict.fromkeys(row["paper"] for row in rows)
     committed = ledger.expected_rows(expected_path)
     before = {ledger.verdict_key(row): row for row in committed}
-    claims = _read_claims(expected_path.parent, judged)
+    papers = [*dict.fromkeys([*(paper for paper, *_ in before), *judged])]  # stay in their order
+    claims = _read_claims(expected_path.parent, papers)
     rows = [_keep_committed(row, before, claims) for row in rows]
     others = ledger.committed_values(expected_path).items()
     values: dict[tuple[str, ...], Any] = {at: text for at, text in others if at[0] not in judged}
@@ -36,7 +37,6 @@ def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
         place = row["paper"], row["claim"], row["reading"], *case
         values[place] = [row["verdict"], row["number"]] if row["number"] else row["verdict"]
     head = "# Verdicts at paper scale, seed 1; written by `concord expect results/claims.csv`.\n"
-    papers = [*dict.fromkeys([*(paper for paper, *_ in before), *judged])]  # stay in their order
     ordered = sorted(values.items(), key=lambda item: papers.index(item[0][0]))
     write_whole(expected_path, head + dump_yaml(_nest(ordered)))
     universes = _nest(ledger.expected_universes(expected_path).items())
@@ -45,7 +45,8 @@ def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
         head = "# What verdicts depend on; written by `concord expect results/claims.csv`.\n"
         path = expected_path.with_name("expected_multiverse.yaml")
         write_whole(path, head + dump_yaml(universes))
-    parts = {"scoreboard": ledger.scoreboard(ledger.expected_rows(expected_path))}
+    all_rows = [mark_ours(row, claims) for row in ledger.expected_rows(expected_path)]
+    parts = {"scoreboard": ledger.scoreboard(all_rows)}
     for paper in judged:
         paper_rows = [row for row in rows if row["paper"] == paper]
         parts[f"findings of {paper}"] = half_page(paper_rows)
@@ -63,6 +64,15 @@ def _read_claims(config: Path, keys: Iterable[str]) -> dict[tuple[str, str], Cla
         study = Study(folder, load_config(config / "config.yaml"), checked=True)
         claims |= {(study.key, name): claim for name, claim in study.claims.items()}
     return claims
+
+
+def mark_ours(row: Row, claims: Mapping[tuple[str, str], Claim]) -> Row:
+    """Return a committed row, with the source of our sentences if no sentence of the paper is it.
+
+    claims: by study and name.
+    """
+    claim = claims.get((row["paper"], row["claim"]))
+    return {**row, "source": ledger.OUR_SENTENCE} if claim and claim.ours else row
 
 
 def _keep_committed(

@@ -24,7 +24,7 @@ from concord_studies.markup import table_of
 from concord_studies.provenance import write_provenance
 from concord_studies.runs.run import Run
 from concord_studies.stages import judge
-from concord_studies.stages.expect import expect, replace_parts
+from concord_studies.stages.expect import expect, mark_ours, replace_parts
 
 ROOT = Path(__file__).parents[3]
 DEFINITION = yaml.safe_load(Path(__file__).with_name("judged.yaml").read_text())
@@ -228,6 +228,18 @@ def test_cases_are_committed_one_by_one_and_counted_as_one_sentence(tmp_path):
     assert "Fails in 1 of 3 cases: n 20." in page
 
 
+def test_committed_sentences_of_our_own_are_apart_on_the_scoreboard(committed, tmp_path):
+    expected, page = committed
+    path, of = tmp_path / "papers" / "p", DEFINITION["claims"]
+    path.mkdir(parents=True)
+    claims = {"a": {**of["ring_nearer"], "ours": True}, "b": of["law"]}
+    (path / "study.yaml").write_text(yaml.safe_dump({**DEFINITION, "claims": claims}))
+    (tmp_path / "config.yaml").write_text("{}")
+    expect(ledger_of(tmp_path, a="holds", b="does not hold"), expected, tmp_path)
+    assert "| `p` | published | 1 | 1 | 0 | 0 | 0 | 0 |" in page.read_text()
+    assert "| `p` | published, our sentences | 1 | 0 | 0 | 0 | 1 | 0 |" in page.read_text()
+
+
 def test_the_number_that_decides_is_committed_and_shown_where_nothing_was_judged(tmp_path):
     path, expected = ledger_of(tmp_path, a="does not hold", b="holds"), tmp_path / "expected.yaml"
     rows = [{**row, "number": "ratio: 2 (rule: at most 1)"} for row in ledger.read_rows(path)]
@@ -298,7 +310,10 @@ def test_the_page_of_the_ledger_shows_the_committed_verdicts():
     """Written by ``concord expect results/claims.csv``."""
     page = (ROOT / "docs" / "ledger.md").read_text()
     rows = ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml")
-    assert replace_parts(page, {"scoreboard": ledger.scoreboard(rows)}) == page
+    studies = everything.studies().items()
+    claims = {(key, name): claim for key, of in studies for name, claim in of.claims.items()}
+    board = ledger.scoreboard([mark_ours(row, claims) for row in rows])
+    assert replace_parts(page, {"scoreboard": board}) == page
 
 
 def test_every_committed_verdict_is_of_a_claim():
