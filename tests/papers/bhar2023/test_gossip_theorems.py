@@ -27,6 +27,7 @@ consensus_floor = everything.kind("metrics", "consensus_floor")
 gossip_theorems = everything.kind("metrics", "gossip_theorems")
 RING = network("ring", 5)
 TRIGGER = {"communication": "triggered", "threshold": 8.0, "decay": 0.51}
+CURVATURE = theory.Curvature(3.0, 6.0, 4.0, 5.0)
 EXAMPLE = theory.Gossip(5, 2, 1e-4, 0.1, 0.28, 0.4, threshold=8.0, decay=0.51)
 
 
@@ -122,11 +123,11 @@ def test_rederived_bounds_hold_and_limits_are_reached(drift) -> None:
     assert (least < most).all()
     assert (most < curve(found, "gossip_kl_bound", ticks)).all()
     consensus = curve(found, "gossip_consensus", ticks)
-    assert (consensus < curve(found, "gossip_rederived", ticks)).all()
+    assert (consensus < curve(found, "gossip_bound", ticks)).all()
     assert found["gossip_floor", 2000] == pytest.approx(consensus[-1], rel=1e-6)
     assert found["gossip_bias", 2000] == pytest.approx(least[-1], rel=1e-4)
     assert found["gossip_excess", 1] == least[0] - found["gossip_bias", 2000]
-    assert found["gossip_rederived", 0] == np.inf  # (27) is about later ticks
+    assert found["gossip_bound", 0] == np.inf  # (27) is about later ticks
 
 
 def test_where_everyone_is_active_the_law_is_normal() -> None:
@@ -147,8 +148,9 @@ def test_where_everyone_is_active_the_law_is_normal() -> None:
     assert found["gossip_kl_most", 50] > expected
 
 
-def test_triggering_adds_to_the_floor() -> None:
-    m = sampled(ticks=2000, chains=20, **TRIGGER)
+@pytest.mark.parametrize("drift", ["half", "whole"])
+def test_triggering_adds_to_the_floor(drift) -> None:
+    m = sampled(ticks=2000, chains=20, drift=drift, **TRIGGER)
     found = table(m)
     windows = {row.iteration: row for row in consensus_floor.rows(m)}
     added = {k: value for (name, k), value in found.items() if name == "gossip_added"}
@@ -159,9 +161,42 @@ def test_triggering_adds_to_the_floor() -> None:
     # (9): the printed common threshold is below the agents' own, the rederived one above.
     own = (8 / (m.trace["activations"][:, -1].min(axis=1) + 1) ** 0.51).mean()
     assert found["gossip.threshold", 2000] == pytest.approx(own)
-    assert found["gossip.threshold_bound", 2000] == pytest.approx(8 / (10 * 2001) ** 0.51)
-    assert found["gossip.threshold_rederived", 2000] == pytest.approx(8 * (10 / 2001) ** 0.51)
-    assert found["gossip.threshold_bound", 2000] < own < found["gossip.threshold_rederived", 2000]
+    limit = {"half": 8 / (10 * 2001) ** 0.51, "whole": 8 * (10 / 2001) ** 0.51}[drift]
+    assert found["gossip.threshold_bound", 2000] == pytest.approx(limit)
+    assert (limit > own) == (drift == "whole")
+
+
+@pytest.mark.parametrize("printed", [True, False])
+def test_the_bias_constant_by_hand(printed) -> None:
+    """(31) and (48), the terms of nu multiplied as printed or added up as in (53)."""
+    of, curvature = replace(EXAMPLE, power=0.5 if printed else 1.0), CURVATURE
+
+    def b(alpha=1e-4, n=5.0, p=0.4, d=2.0, noise=70.0, spread=0.3) -> float:
+        half = 2 if printed else 1  # weights 1/(2 p), or 1/p
+        root = np.sqrt(1 - 2 * 0.1 * 0.9 * 0.28)
+        y3 = 2 * alpha * n**2 * (alpha * 40 / (half * p) ** 2 + 2 * d) / (1 - root) ** 2
+        gain = (2 / half) ** 2 * (3 * alpha**3 * 9.0 * 36.0 / (2 * p) + alpha * 9.0 / p)
+        first = 3 * alpha**3 * 36 * (noise + 36 * spread)
+        tick = 2 * alpha * (noise + alpha * 36 * d)
+        nu = first + (tick * gain * y3 if printed else tick + gain * y3)
+        return nu / (1 - np.exp(-alpha * 4))
+
+    offset = theory.consensus_offset(of, 40.0)
+    found = theory.bias_constant(of, curvature, offset, 70.0, 0.3, printed)
+    assert found == pytest.approx(b(), rel=1e-9)
+    varied = gossip_theorems._vary_bias(of, curvature, 40.0, 70.0, 0.3, printed)
+    exponents = {"alpha": b(alpha=2e-4), "n": b(n=10), "p_m": b(p=0.8)}
+    bends = {
+        "C_xi": b(noise=140) + b(noise=0),
+        "C_w": b(spread=0.6) + b(spread=0),
+        "d_w": b(d=4) + b(d=0),
+    }
+    for name, value in exponents.items():
+        assert varied[f"gossip.exponent_{name}"] == pytest.approx(np.log2(value / b()), rel=1e-9)
+    for name, value in bends.items():
+        bend = value / b() - 2
+        assert varied[f"gossip.bend_{name}"] == pytest.approx(bend, rel=1e-6, abs=1e-12)
+        assert (abs(bend) > 1e-6) == (printed and name == "d_w")
 
 
 def hessian(prob, x: np.ndarray) -> np.ndarray:
@@ -203,8 +238,7 @@ def test_the_mixture_and_others_have_conditions_only() -> None:
     found = {name for name, _ in table(m)}
     assert found == {
         *(f"gossip.condition_{i}{what}" for i in (1, 2) for what in ("", ".value")),
-        *(f"gossip.threshold{what}" for what in ("", "_bound", "_rederived")),
-        "gossip.drift_share",
+        *("gossip.threshold", "gossip.threshold_bound", "gossip.drift_share"),
     }
     assert table(m)["gossip.condition_1", 20] == 0
 

@@ -110,14 +110,49 @@ def consensus_bound(
     printed: as printed, or rederived.
     """
     n, sigma = gossip.agents, np.sqrt(gossip.contraction)
-    twice = 2 * gossip.power  # the printed weights' 1/(2 p), over which the weights are this
     largest = 1 if printed else 4
     push = 2 * gossip.fusion**2 * largest * n * gossip.common_threshold(printed) / (1 - sigma)
-    noise = gossip.step * gradients * (twice / (2 * gossip.least_active)) ** 2 + 2 * gossip.dim
-    offset = 2 * gossip.step * n**2 * noise / (1 - sigma)
+    offset = consensus_offset(gossip, gradients) * (1 - sigma)
     inverse = abs(np.log(gossip.contraction if printed else sigma))
     start = max(0, int(np.ceil(gossip.decay / inverse - 1)))
     return lemma1(k, first, sigma, push, gossip.decay, offset, start)
+
+
+def consensus_offset(gossip: Gossip, gradients: float) -> float:
+    """Return Y_3 of (31), to which the bound (27) falls; ``gradients`` is mu_g."""
+    twice = 2 * gossip.power  # the printed weights' 1/(2 p), over which the weights are this
+    noise = gossip.step * gradients * (twice / (2 * gossip.least_active)) ** 2 + 2 * gossip.dim
+    return float(
+        2 * gossip.step * gossip.agents**2 * noise / (1 - np.sqrt(gossip.contraction)) ** 2
+    )
+
+
+def bias_constant(
+    gossip: Gossip,
+    curvature: Curvature,
+    offset: float,
+    noise: float,
+    spread: float,
+    printed: bool,
+) -> float:
+    """Return B of (48), to which Theorem 2's bound on the divergence falls.
+
+    offset, noise, spread: see ``divergence_bound``. printed: with nu as below (48), or with the
+    plus sign of (53), which is missing there.
+    """
+    alpha, smooth = gossip.step, curvature.smooth
+    of_tick = 2 * alpha * (noise + alpha * smooth**2 * gossip.dim)
+    of_offset = _consensus_gain(gossip, curvature) * offset
+    nu = 3 * alpha**3 * smooth**2 * (noise + smooth**2 * spread)
+    nu += of_tick * of_offset if printed else of_tick + of_offset
+    return float(nu / -np.expm1(-alpha * curvature.least))
+
+
+def _consensus_gain(gossip: Gossip, curvature: Curvature) -> float:
+    """Return the factor of the consensus error in (53)."""
+    alpha, smooth = gossip.step, curvature.smooth
+    gain = (2 * gossip.power) ** 2 * curvature.smoothest**2 / gossip.least_active
+    return gain * (alpha + 1.5 * alpha**3 * smooth**2)
 
 
 def divergence_bound(
@@ -139,11 +174,8 @@ def divergence_bound(
     noise: C_xi, the largest E |xi|^2 of a tick.
     spread: C_w, the largest E |average - x|^2, x where grad f is zero.
     """
-    alpha, smooth, (first, apart) = gossip.step, curvature.smooth, start
-    gain = (2 * gossip.power) ** 2 * curvature.smoothest**2 / gossip.least_active
-    gain *= alpha + 1.5 * alpha**3 * smooth**2
-    nu = 3 * alpha**3 * smooth**2 * (noise + smooth**2 * spread)
-    nu += 2 * alpha * (noise + alpha * smooth**2 * gossip.dim) + gain * offset
-    slow, fast = np.exp(-alpha * curvature.least), np.sqrt(gossip.contraction)
-    limit = float(nu / (1 - slow))
+    first, apart = start
+    limit = bias_constant(gossip, curvature, offset, noise, spread, printed=False)
+    slow, fast = np.exp(-gossip.step * curvature.least), np.sqrt(gossip.contraction)
+    gain = _consensus_gain(gossip, curvature)
     return slow**k * first + gain * apart * geometric_sum(slow, fast, k) + limit, limit

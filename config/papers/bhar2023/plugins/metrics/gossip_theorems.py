@@ -13,6 +13,7 @@ precision, m and C the average's moments and q the posterior mean, this encloses
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 import numpy as np
@@ -35,13 +36,16 @@ from .. import theory
 from .consensus_floor import window_rows
 
 LAW = ("bias", "bias_bound", "bound", "consensus", "excess", "floor", "kl", "kl_bound", "kl_most")
+# Constants of which B is a power, and in which it is linear, by section 5.
+PROPORTIONAL, LINEAR = ("alpha", "n", "p_m"), ("C_xi", "C_w", "d_w")
 
 
 @yields(
     (
-        *("gossip.drift_share", "gossip.threshold", "gossip.threshold_bound"),
-        *("gossip.threshold_rederived", *condition_metrics("gossip.condition_[12]")),
-        *("gossip_added", "gossip_rederived", *(f"gossip_{name}" for name in LAW)),
+        *("gossip.drift_share", "gossip.threshold", "gossip.threshold_bound", "gossip_added"),
+        *(*condition_metrics("gossip.condition_[12]"), *(f"gossip_{name}" for name in LAW)),
+        *(f"gossip.exponent_{name}" for name in PROPORTIONAL),
+        *(f"gossip.bend_{name}" for name in LINEAR),
     ),
     network="perfect",  # it speaks of networks on which nothing is lost
     conditions=("gossip.condition_[12]",),
@@ -56,7 +60,6 @@ LAW = ("bias", "bias_bound", "bound", "consensus", "excess", "floor", "kl", "kl_
         "gossip.drift_share": Label(head="share of the gradient"),
         "gossip.threshold": Label(head="largest threshold at the end"),
         "gossip.threshold_bound": Label(head="its bound (9)"),
-        "gossip.threshold_rederived": Label(head="(9) rederived"),
     },
 )
 def rows(m: Measurement) -> Iterator[Row]:
@@ -66,11 +69,15 @@ def rows(m: Measurement) -> Iterator[Row]:
     condition_1 is left out where the log-Sobolev constant is not known well enough.
     gossip.drift_share: the mean share of the gradient that the average follows.
     gossip.threshold, where triggered: the largest over agents of their thresholds at the end, mean
-    over chains, and gossip.threshold_bound and _rederived, (9)'s bound as printed and as meant.
+    over chains, and gossip.threshold_bound, (9)'s bound. Bounds are as printed where the weights of
+    the gradient are, and as rederived with ``drift: whole``.
 
     On linear regression: gossip_consensus and gossip_floor, the exact error per agent without
-    triggering and its limit; gossip_bound and _rederived, (27) per agent, infinite at the start, of
+    triggering and its limit; gossip_bound, (27) per agent, infinite at the start, of
     which it says nothing; gossip_added, where triggered, the error of windows less gossip_floor.
+    gossip.exponent_alpha, _n and _p_m: the exponent of B, (48), in each of these constants when it
+    doubles; gossip.bend_C_xi, _C_w and _d_w: its second difference when one of them is 0, 1 or 2
+    times what it is, over B, which is 0 if B is linear in it. All other constants are held.
     Without triggering: gossip_kl and gossip_kl_most, which enclose the average's divergence from
     the posterior, gossip_kl_bound, Theorem 2's as rederived; gossip_bias and gossip_bias_bound, the
     limits of gossip_kl and of its bound; gossip_excess, gossip_kl less its limit.
@@ -88,7 +95,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     yield from condition_rows(m, "gossip", [each for each in met if each is not None])
     yield from final_rows(m, {"gossip.drift_share": gossip.power})
     if params.communication == "triggered" and "activations" in m.trace:
-        yield from _threshold_rows(m, gossip)
+        yield from _threshold_rows(m, gossip, params.drift == "half")
     size = m.problem.agents * m.problem.dim
     normally = isinstance(m.initial.params, normal.Params)
     if isinstance(m.problem, Quadratic) and size <= SIZE_LIMIT and normally:
@@ -136,16 +143,13 @@ def _bound_curvature(problem: Problem) -> theory.Curvature:
     return theory.Curvature(smoothest, float(high[-1]), max(float(low[0]), 0.0), float(high[0]))
 
 
-def _threshold_rows(m: Measurement, gossip: theory.Gossip) -> Iterator[Row]:
-    """Yield a run's last communication threshold, and both theoretical ones for a common clock."""
+def _threshold_rows(m: Measurement, gossip: theory.Gossip, printed: bool) -> Iterator[Row]:
+    """Yield a run's last communication threshold, and the theoretical one for a common clock."""
     seldom = m.trace["activations"][:, -1].min(axis=1)
     thresholds = gossip.threshold / (seldom + 1.0) ** gossip.decay
     yield from series([m.last], "network", {"gossip.threshold": mean_interval(thresholds)})
-    common = {
-        f"gossip.threshold_{name}": gossip.common_threshold(printed) / (m.last + 1) ** gossip.decay
-        for name, printed in (("bound", True), ("rederived", False))
-    }
-    yield from series([m.last], "network", common, chance=False)
+    common = gossip.common_threshold(printed) / (m.last + 1) ** gossip.decay
+    yield from series([m.last], "network", {"gossip.threshold_bound": common}, chance=False)
 
 
 def _regression_rows(
@@ -174,18 +178,24 @@ def _regression_rows(
         mean, cov = choices.apply(mean, cov)
     apart, gradients, gossip_noise, spread = np.array(errors).T
     start_and_gradients = apart[0], gradients.max() / agents
-    for name, printed in (("bound", True), ("rederived", False)):
-        bound = theory.consensus_bound(gossip, ticks, *start_and_gradients, printed) / agents
-        infinite = [np.inf] * (0 in m.trace.draw)
-        bounds = {f"gossip_{name}": [*infinite, *bound]}
-        yield from series([0] * len(infinite) + ticks.tolist(), "network", bounds, chance=False)
+    printed = params.drift == "half"
+    bound = theory.consensus_bound(gossip, ticks, *start_and_gradients, printed) / agents
+    infinite = [np.inf] * (0 in m.trace.draw)
+    bounds = {"gossip_bound": [*infinite, *bound]}
+    yield from series([0] * len(infinite) + ticks.tolist(), "network", bounds, chance=False)
     if params.communication == "triggered":
         yield from window_rows(m, "gossip_added", floor)
         return
-    offset = theory.consensus_bound(gossip, np.array([1e18]), *start_and_gradients, printed=False)
+    yield from final_rows(
+        m,
+        _vary_bias(
+            gossip, curvature, gradients.max() / agents, gossip_noise.max(), spread.max(), printed
+        ),
+    )
+    offset = theory.consensus_offset(gossip, gradients.max() / agents)
     start = _enclose_divergence(*averages[0], posterior)[0], apart[0]
     of_bias = theory.divergence_bound(
-        gossip, curvature, ticks, start, float(offset[0]), gossip_noise.max(), spread.max()
+        gossip, curvature, ticks, start, offset, gossip_noise.max(), spread.max()
     )
     settled = _enclose_divergence(*exact.marginals(*limit, agents, dim)[2:], posterior)[0]
     ends = np.array([_enclose_divergence(*averages[int(k)], posterior, gossip.step) for k in ticks])
@@ -197,6 +207,42 @@ def _regression_rows(
     }
     yield from series(ticks, "network", curves, chance=False)
     yield from final_rows(m, {"gossip_bias": settled, "gossip_bias_bound": of_bias[1]})
+
+
+def _vary_bias(
+    gossip: theory.Gossip,
+    curvature: theory.Curvature,
+    gradients: float,
+    noise: float,
+    spread: float,
+    printed: bool,
+) -> dict[str, float]:
+    """Return exponents of the bias constant B, (48), and how far it is from linear, by metric.
+
+    gradients, noise, spread: mu_g, C_xi and C_w.
+    """
+
+    def multiply(name: str, factor: float) -> float:
+        """Return B with one of its constants multiplied by a factor."""
+        by = {**dict.fromkeys((*PROPORTIONAL, *LINEAR), 1.0), name: factor}
+        changed = dataclasses.replace(
+            gossip,
+            agents=gossip.agents * by["n"],
+            dim=gossip.dim * by["d_w"],
+            step=gossip.step * by["alpha"],
+            least_active=gossip.least_active * by["p_m"],
+        )
+        offset = theory.consensus_offset(changed, gradients)
+        noisy = noise * by["C_xi"], spread * by["C_w"]
+        return theory.bias_constant(changed, curvature, offset, *noisy, printed)
+
+    plain = multiply("n", 1.0)
+    exponents = {name: np.log2(multiply(name, 2.0) / plain) for name in PROPORTIONAL}
+    bends = {name: (multiply(name, 2.0) + multiply(name, 0.0)) / plain - 2 for name in LINEAR}
+    return {
+        **{f"gossip.exponent_{name}": float(p) for name, p in exponents.items()},
+        **{f"gossip.bend_{name}": float(bend) for name, bend in bends.items()},
+    }
 
 
 def _enclose_divergence(
