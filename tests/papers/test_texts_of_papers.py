@@ -19,17 +19,17 @@ from concord_studies.configuration.study import Study
 # moves one takes it from the list, to which none is added.
 WITH_TYPED_NUMBERS = {
     *("bajwa2025", "bhar2023", "depsgld2026", "dglmc2021", "extra2024", "fald2023"),
-    *("kungurtsev2023", "mollenhoff2025", "parayil2020", "qlsd2021", "tzikas2024"),
+    *("kungurtsev2023", "mollenhoff2025", "qlsd2021", "tzikas2024"),
 }
 WITHOUT_WORDS = WITH_TYPED_NUMBERS
 
 PAPERS = {key: study for key, study in everything.studies().items() if study.printed}
-# Names that have a number in them: of what print numbers, of symbols, and of the one level of
-# confidence that all intervals have.
+# Names that have a number in them: of what print numbers, of symbols, of data and networks, and of
+# the one level of confidence that all intervals have.
 NAMES = re.compile(
     r"\b(Fig|Table|Theorem|Lemma|Remark|Corollary|section|equation|agent|reading)s? "
     r"[SA]?\d+(\.\d+)*[a-z]?((,| and| to) [SA]?\d+[a-z]?)*|\(\d+(\.\d+)*\)|\bW[12]\b|\w\^\d|\bc_\d"
-    r"|\b1( - |/)[a-z]|\b95 %",
+    r"|\b1( - |/)[a-z]|\b95 %|\ba9a\b|\bLeNet-5\b",
     re.IGNORECASE,
 )
 NUMBERS = re.compile(
