@@ -151,6 +151,7 @@ def test_condition_26_by_hand():
         found = kl.condition26(gram, factor * largest, 0.6)
         assert found.holds == met
         assert found.value == pytest.approx(factor, rel=1e-12)
+    assert kl.condition26(gram, largest, 0.0) is None
 
 
 def test_divergence_of_gaussians():

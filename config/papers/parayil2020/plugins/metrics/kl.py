@@ -48,7 +48,8 @@ def rows(m: Measurement) -> Iterator[Row]:
     numbers = {"kl_average": divergence, "consensus_exact": np.maximum(spread - middle, 0.0)}
     yield from series(law.iterations, "network", numbers, chance=False)
     step = params.step_size
-    yield from condition_rows(m, "theorem2_step", [condition26(problem.gram, step.a, step.decay)])
+    judged = condition26(problem.gram, step.a, step.decay)
+    yield from condition_rows(m, "theorem2_step", [judged] if judged else [])
 
 
 def compute_divergence(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> np.ndarray:
@@ -62,18 +63,20 @@ def compute_divergence(mean: np.ndarray, cov: np.ndarray, target: Gaussian) -> n
     return 0.5 * (trace + square - logs - mean.shape[-1])
 
 
-def condition26(gram: np.ndarray, a: float, delta_2: float) -> Condition:
-    r"""Return whether Theorem 2's choice of a, (26), can be met on linear regression.
+def condition26(gram: np.ndarray, a: float, delta_2: float) -> Condition | None:
+    r"""Return whether Theorem 2's choice of a, (26), can be met; None for a constant step.
 
     .. math::
         a = n^{-\gamma} \left(\frac{\rho_U (3 \delta_2 - 1)}{25 L^4 \delta_2}\right)^{1/3},
         \qquad \gamma > 2
 
-    for some gamma, that is: a is below the right side with gamma = 2. rho_U is the constant of the
-    posterior's log-Sobolev inequality, the smallest eigenvalue of its precision; L the largest
-    Lipschitz constant of an agent's gradient. ``gram`` is each agent's Hessian, (agents, dim, dim);
-    a and delta_2 are numerator and exponent of alpha.
+    for some gamma, that is: a is below the right side with gamma = 2. On linear regression rho_U,
+    the constant of the posterior's log-Sobolev inequality, is the smallest eigenvalue of its
+    precision; L is the largest Lipschitz constant of an agent's gradient. ``gram`` is each agent's
+    Hessian, (agents, dim, dim); a and delta_2 are numerator and exponent of alpha.
     """
+    if not delta_2:
+        return None
     rho = np.linalg.eigvalsh(gram.sum(axis=0))[0]
     lipschitz = np.linalg.eigvalsh(gram).max()
     largest = np.cbrt(rho * (3 * delta_2 - 1) / (25 * lipschitz**4 * delta_2)) / len(gram) ** 2
