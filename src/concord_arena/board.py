@@ -17,7 +17,7 @@ COLUMNS = (
     "state",
 )
 _SCORES = re.compile(
-    rf"(?!steps_|end_|sigma_)((?:floor\.)?\w+)_by_({'|'.join(PRICES)})|(stationary_b2)"
+    rf"(?!steps_|end_)((?:floor\.)?\w+)_by_({'|'.join(PRICES)})|(stationary_b2)"
 )
 
 

@@ -295,7 +295,7 @@ OF_CELLS = (
     *("applicable", "exact", "stationary_b2", "stable.*"),
     *(f"*_by_{price}*" for price in PRICES),
     *(f"{price}_to_*" for price in PRICES),
-    *(f"{head}.{price}*" for price in PRICES for head in ("curve", "spent", "status")),
+    *(f"{head}.{price}*" for price in PRICES for head in ("curve", "spent")),
 )
 
 
