@@ -68,12 +68,12 @@ class ProblemDeclaration(Declaration):
     needs: Callable[[Any], tuple[str, ...]] = lambda params: ()
     takes: Callable[[Any], tuple[str, ...]] = lambda params: ()
     unavailable: Callable[[], str | None] = lambda: None
-    job: Mapping[str, Any] = field(default_factory=dict)
+    job: Mapping[str, str | int] = field(default_factory=dict)
     files: tuple[str, ...] = ()
     amplifies: str = ""
 
 
-def declaration_of_problem(module: Any) -> ProblemDeclaration:
+def declaration_of_problem(module: object) -> ProblemDeclaration:
     """Return the declaration in the module of a kind of problem; an empty one if there is none."""
     stated = declaration_of(module)
     return stated if isinstance(stated, ProblemDeclaration) else ProblemDeclaration()

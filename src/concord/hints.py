@@ -11,7 +11,7 @@ RULES = (*SIGNS, "min_length", "title")  # of a type, as ``msgspec.Meta`` has th
 
 def members(hint: object) -> list[tuple[Any, dict[str, Any]]]:
     """Return a type, or the types of a union, each with its bounds and description."""
-    rules: dict[str, Any] = {}
+    rules: dict[str, object] = {}
     if get_origin(hint) is Annotated:
         hint, *notes = get_args(hint)
         for note in notes:

@@ -118,16 +118,16 @@ def _fits(hint: object, value: object) -> bool:
     return True
 
 
-def _types_of_keys(hint: object, value: Any) -> dict[str, Any]:
+def _types_of_keys(hint: object, value: Any) -> dict[str, object]:
     """Return the types of the keys that a mapping of options may have, by key."""
     kinds = tagged_kinds(hint)
-    types: dict[str, Any] = {"kind": Literal[tuple(kinds)]} if kinds else {}
+    types: dict[str, object] = {"kind": Literal[tuple(kinds)]} if kinds else {}
     for one in classes_of_options(hint):
         if not kinds or one.__struct_config__.tag == value.get("kind"):
             types |= {field.encode_name: field.type for field in msgspec.structs.fields(one)}
     return types
 
 
-def _parts(hint: object, origin: type) -> tuple[Any, ...]:
+def _parts(hint: object, origin: type) -> tuple[object, ...]:
     """Return the types of a tuple's entries, or of a dict's keys and values. () if it has none."""
     return next((get_args(one) for one, _ in members(hint) if get_origin(one) is origin), ())

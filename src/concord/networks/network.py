@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from copy import copy
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 
@@ -82,7 +82,7 @@ class Network(Summarized):
         self.clock: Clock | None = None
         self.meter = Meter(graph)
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """Return the graph's sizes, and the conditions that differ from the defaults, by name."""
         degrees, edges, usual = self.degrees, len(self.graph.edges), plain(Conditions())
         return {

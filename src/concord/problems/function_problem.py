@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -76,6 +75,7 @@ class Problem(OneDataSet):
     """
 
     gradient: Callable[[np.ndarray], np.ndarray]
+    potential: Callable[[np.ndarray], np.ndarray]
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Problem(OneDataSet):
             "hessian_product": (hessian_product, 3),
             "batch_gradient": (batch_gradient, 3),
         }
-        stated = {name: function for name, (function, _) in shaped.items()}
+        stated: dict[str, object] = {name: function for name, (function, _) in shaped.items()}
         for name, function in {**stated, "prox": prox, "predict": predict}.items():
             if not callable(function) and (function is not None or name == "gradient"):
                 raise ConcordError(f"{name}: {short(function)} is no function; give one of x")
@@ -114,7 +114,7 @@ class Problem(OneDataSet):
                 "them equal"
             )
         known = None if reference is None else read_reference(reference, size, "reference")
-        self.posterior: Any = posterior
+        self.posterior: Gaussian | PosteriorByAgent | None = posterior
         if mask is not None and posterior is not None:
             self.posterior = PosteriorByAgent(posterior, mask, self.agents)
         if mask is not None and known is not None:

@@ -78,7 +78,7 @@ class DGLMC(FullGradientSampler[State]):
         if self.particles:
             require(problem, "potential", "remove particles")
 
-    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
+    def init(self, x0: np.ndarray, problem: Problem, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim), with copies z = x0."""
         if self.particles:
             x0 = np.repeat(x0[:, :1], network.agents, axis=1)  # one theta, which may stay

@@ -73,7 +73,7 @@ class FSGLD(FullGradientSampler[State]):
             if problem is not None:
                 check_positive_definite(laplace_surrogates(problem)[0])
 
-    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
+    def init(self, x0: np.ndarray, problem: Problem, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim), with the surrogates' drift precomputed."""
         if self.surrogates == "none":
             return State(x0, np.empty(0), np.empty(0))

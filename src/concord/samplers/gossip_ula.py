@@ -95,7 +95,7 @@ class GossipULA(FullGradientSampler[State]):
                 "loss alone, and none with a trigger, which relies on what all have heard"
             )
 
-    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
+    def init(self, x0: np.ndarray, problem: Problem, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim); the first step draws pairs and noise."""
         trigger, no_draws = trigger_of(self), np.empty(0)
         return State(x0, x0[:0] if trigger is None else trigger.start(x0), no_draws, no_draws)

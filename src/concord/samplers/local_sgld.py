@@ -90,7 +90,7 @@ class LocalSGLD(Sampler[State]):
                 "else, in every iteration; leave them out, or remove network"
             )
 
-    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
+    def init(self, x0: np.ndarray, problem: Problem, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim); the first step renews all references."""
         zeros, nothing = np.zeros_like(x0), np.empty(0)
         if self.renewal is None:

@@ -24,7 +24,7 @@ from concord import streams
 from concord.contracts import DataSets, ProblemDeclaration, Stream
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
-from concord.local_coordinates import posterior_of_quadratics, read_local
+from concord.local_coordinates import PosteriorByAgent, posterior_of_quadratics, read_local
 from concord.minibatches import Batches
 from concord.options import Count, Options, Positive
 from concord.problems._regression import GeneralizedLinearProblem, PriorShare, prior_share
@@ -214,7 +214,7 @@ class LinearRegression(GeneralizedLinearProblem, QuadraticProblem):
             self.posterior = posterior_of_quadratics(self.gram, self.shift, local)
 
     @property
-    def sampled(self) -> Any:
+    def sampled(self) -> Gaussian | PosteriorByAgent:
         """Return the law proportional to exp(-sum_i f_i), which prior shares may set apart from pi.
 
         A ConcordError if it is not a proper distribution, for want of points and of a prior.
