@@ -74,7 +74,6 @@ class Problem(OneDataSet):
     (100, 101, 4, 2)
     """
 
-    gradient: Callable[[np.ndarray], np.ndarray]
     potential: Callable[[np.ndarray], np.ndarray]
 
     def __init__(
@@ -97,13 +96,13 @@ class Problem(OneDataSet):
         self.local = mask = read_local(local, self.dim)
         size = self.dim if mask is None else int(number_coordinates(mask, self.agents).max()) + 1
         shaped = {  # and how many axes of x their results have
-            "gradient": (gradient, 3),
             "potential": (potential, 2),
             "hessian_product": (hessian_product, 3),
             "batch_gradient": (batch_gradient, 3),
         }
         stated: dict[str, object] = {name: function for name, (function, _) in shaped.items()}
-        for name, function in {**stated, "prox": prox, "predict": predict}.items():
+        stated |= {"gradient": gradient, "prox": prox, "predict": predict}
+        for name, function in stated.items():
             if not callable(function) and (function is not None or name == "gradient"):
                 raise ConcordError(f"{name}: {short(function)} is no function; give one of x")
         if posterior is not None and not isinstance(posterior, Gaussian):
@@ -121,6 +120,7 @@ class Problem(OneDataSet):
             known = PosteriorByAgent(known, mask, self.agents)
         if known is not None:
             self.reference = known
+        self._gradient = gradient
         # Only those that are given: a problem offers what it has.
         for name, (function, axes) in shaped.items():
             if function is not None:
@@ -131,6 +131,10 @@ class Problem(OneDataSet):
             self.counts = _read_counts(counts, self.agents)
         if predict is not None:
             self.predict: Function = predict
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        """Return the gradient of every f_i at x_i, (chains, agents, dim)."""
+        return _evaluate("gradient", self._gradient, 3, x)
 
 
 def _read_counts(counts: ArrayLike | None, agents: int) -> np.ndarray:
