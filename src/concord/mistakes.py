@@ -17,7 +17,10 @@ NAMES = {
 
 
 def describe_type(hint: object) -> str:
-    """Return what a type takes in words, such as "integer >= 1 or none"."""
+    """Describe the values that a type takes in words, such as "integer >= 1 or none".
+
+    hint: the type.
+    """
     words = []
     for option, rules in members(hint):
         shape, arguments = get_origin(option) or option, get_args(option)

@@ -95,7 +95,7 @@ def total_variation(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def certainty(p: np.ndarray, by: Certainty) -> np.ndarray:
-    """Return how certain predictions are, (..., rows).
+    """Return the certainty of predictions p (..., rows, classes), (..., rows).
 
     by: the largest probability (``confidence``), or minus the ``entropy``.
     """

@@ -98,6 +98,7 @@ def build_task(run: Run, resources: Path) -> Task:
     assert run.arena is not None
 
     def event_rng() -> np.random.Generator:
+        """Return a new generator of the events on the network."""
         return streams.generator(run.seed, "network", run.paper, run.problem.name)
 
     problem_name = run.problem.name
@@ -321,7 +322,7 @@ class _Cell:
         return Chosen(chosen, price, about)
 
     def _edge_of_search(self, chosen: Chosen) -> str | None:
-        """Return which of the values tried was chosen, "least" or "largest", or None.
+        """Return the end of the search at which the choice lies, "least" or "largest", or None.
 
         None, too, where all diverge, or where larger values are not stable.
         """

@@ -77,6 +77,7 @@ class Answer(Summarized):
 
     @cached_property
     def _sentence(self) -> str:
+        """Return the recommendation in a sentence."""
         with threadpool_limits(1), np.errstate(all="ignore"):
             return describe.describe_best(self._question, self._rows)
 

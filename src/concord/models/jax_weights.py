@@ -179,7 +179,7 @@ class JaxPosterior(WeightPosterior):
         """
 
         def given(w: JaxArray, X: JaxArray, y: JaxArray) -> JaxArray:
-            """Return what the caller's function gives of weights w (dim,)."""
+            """Return the caller's log likelihoods of rows at weights w (dim,)."""
             return self._log_likelihood(self._unravel(w), X, y)
 
         w, (X, y) = jnp.zeros(self.dim, self.dtype), self._arrays

@@ -168,7 +168,7 @@ class WeightPosterior(OneDataSet):
         return {**super().summary(), "evaluated by": f"{self.evaluate}{self._timed}"}
 
     def _chunk(self, rows: int) -> int:
-        """Return how many weights, of so many rows each, are evaluated at once."""
+        """Return the number of weight vectors that are evaluated at once, of ``rows`` rows each."""
         if self.evaluate == "loop":
             return 1
         numbers = COPIES * self.dim + rows * (self.numbers_of_row + self._X[0].size)

@@ -99,7 +99,7 @@ class Clock:
         return times
 
     def transit_ticks(self, size: float) -> int:
-        """Return how many ticks a message of ``size`` bytes takes over a link.
+        """Return the number of ticks that a message of ``size`` bytes takes over a link.
 
         A ConcordError above ``LONGEST_DELAY`` ticks.
         """

@@ -153,7 +153,7 @@ class Graph:
 
     @cached_property
     def colors(self) -> np.ndarray:
-        """Return which agents have each color, (colors, agents): neighbors have different ones.
+        """Return masks of the agents of each color, (colors, agents); neighbors differ in color.
 
         Agents take, in their order, the first color that no neighbor has taken.
         """

@@ -178,6 +178,7 @@ def draws_from_its_generator_alone(sampler: Any) -> None:
 
 
 def _are_equal(one: Any, other: Any) -> bool:
+    """Return whether two states have the same arrays."""
     return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(one, other, strict=True))
 
 

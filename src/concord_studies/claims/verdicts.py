@@ -156,7 +156,7 @@ def _name_verdict(check: Any, result: Result) -> str:
 
 
 def _explain(check: Any, evidence: Evidence, sets: Sequence[int]) -> tuple[str, str]:
-    """Return why a check is inconclusive, as a verdict and as the end of its sentence."""
+    """Explain why a check is inconclusive: return the verdict and the end of its sentence."""
     trials, unit = (sets, "data sets") if sets else (evidence.trials, evidence.unit)
     if any(number == 1 for number in trials):
         return TOO_FEW, f"; one of {unit} says nothing of chance"

@@ -174,7 +174,7 @@ def _check_iterations(choice: Sequence[int], runs: Documents, where: str, who: s
 
 
 def _find_option(options: Any, metric: str, where: str) -> str | None:
-    """Return where options name a metric. None if they do not."""
+    """Return the place of the option that names a metric. None without one."""
     if options == metric:
         return where
     inside = options.items() if isinstance(options, Mapping) else ()

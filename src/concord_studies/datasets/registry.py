@@ -91,7 +91,7 @@ def find(name: str, registry: str | Path = REGISTRY) -> DataFile:
 
 
 def mismatch(path: Path, file: DataFile) -> str | None:
-    """Return why a file is not the registered one. None if it is."""
+    """Return the reason for which a file is not the registered one. None if it is."""
     try:
         size = path.stat().st_size
         if size != file.bytes:

@@ -71,6 +71,7 @@ def rows_of(path: Path) -> Iterator[list[str]]:
 
 
 def _column(texts: Sequence[str]) -> np.ndarray:
+    """Return the entries of a table's column as numbers (empty: nan), or as texts."""
     try:
         return np.array([float(text or "nan") for text in texts])
     except ValueError:

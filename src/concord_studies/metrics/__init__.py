@@ -184,6 +184,7 @@ def yields(
     """
 
     def declare(rows: Rows) -> MetricFamily:
+        """Return the metric family of a function that yields rows."""
         names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
         stated = names, labels or {}, records, network, exact, of_law, averaged
         return MetricFamily(rows, *stated, apart, conditions, check_problem)

@@ -214,6 +214,7 @@ def _list_samplers(
     """Return each sampler's name, by labels or variant, and all values of its parameters."""
 
     def name_and_key(run: Document) -> VariantKey:
+        """Return the name of a run's sampler, and the key of its variant."""
         way = _variant_key(run["sampler"])
         name = _find_name(run, names) or samplers.get(way) or words.name("sampler", way[0])
         return (name, *way)

@@ -141,6 +141,7 @@ class Run(Keys, kw_only=True, dict=True, eq=False):
 
     @property
     def _declaration(self) -> ProblemDeclaration:
+        """Return the declaration of the run's kind of problem."""
         return declaration_of_problem(self.problem.module)
 
     @property
