@@ -81,7 +81,8 @@ def describe_mistake(error: msgspec.ValidationError, hint: object, value: Any, w
 def _follow(path: str, hint: object, value: Any, where: str) -> tuple[Any, Any, str]:
     """Return the type, the value and the place of a part of a value.
 
-    path: of the part, as msgspec writes it: ``$.a[0]``, or ``$[...]`` for a key it does not name.
+    hint, value, where: of the whole. path: of the part, as msgspec writes it: ``$.a[0]``, or
+    ``$[...]`` for a key it does not name.
     """
     for name, number in re.findall(r"\.(\w+)|\[(\d+|\.\.\.)\]", path):
         if name:
@@ -113,7 +114,7 @@ def describe_number(value: Any, where: str) -> str:
 
 
 def _fits(hint: object, value: object) -> bool:
-    """Return whether a plain value converts to a type."""
+    """Return whether a plain value converts to the type of a hint."""
     try:
         msgspec.convert(value, hint, dec_hook=parse_self)
     except msgspec.ValidationError:
@@ -122,7 +123,10 @@ def _fits(hint: object, value: object) -> bool:
 
 
 def _types_of_keys(hint: object, value: Any) -> dict[str, object]:
-    """Return the types of the keys that a mapping of options may have, by key."""
+    """Return the types of the keys that a mapping of options may have, by key.
+
+    hint: the type of the mapping. value: the mapping, which may choose a kind.
+    """
     kinds = tagged_kinds(hint)
     types: dict[str, object] = {"kind": Literal[tuple(kinds)]} if kinds else {}
     for one in classes_of_options(hint):
@@ -132,5 +136,8 @@ def _types_of_keys(hint: object, value: Any) -> dict[str, object]:
 
 
 def _parts(hint: object, origin: type) -> tuple[object, ...]:
-    """Return the types of a tuple's entries, or of a dict's keys and values. () if it has none."""
+    """Return the types of a tuple's entries, or of a dict's keys and values. () if it has none.
+
+    hint: the type, or a union. origin: tuple or dict.
+    """
     return next((get_args(one) for one, _ in members(hint) if get_origin(one) is origin), ())

@@ -271,7 +271,10 @@ class _Cell:
         return chosen
 
     def _score_settings(self, group: Group, unit: str) -> list[ScoredSetting]:
-        """Score settings at a unit's budget; an empty list if an iteration costs nothing in it."""
+        """Score a group of settings at the budget of a unit, such as gradients.
+
+        The list is empty if an iteration costs nothing in this unit.
+        """
         price, aim, paid = group.price, self._arena.aim, np.full(len(group.settings), np.inf)
         if not price[unit]:
             return []
@@ -286,7 +289,10 @@ class _Cell:
         return [ScoredSetting(setting, price, *numbers_of) for setting, *numbers_of in numbers]
 
     def _choose_best(self, candidates: Sequence[ScoredSetting], unit: str) -> Chosen:
-        """Choose the setting of least price to the aim, or of least score where none reaches it."""
+        """Choose the setting of least price to the aim, or of least score where none reaches it.
+
+        unit: of the budget.
+        """
         tune, aim, score = self._arena.tune, self._arena.aim, self._metric
         values = [each.score for each in candidates]
         reason = f"least {score} of worst after {self._arena.budget[unit]:g} {unit}"

@@ -267,9 +267,10 @@ def recommend(
 
 
 def _estimate_memory(problem: Problem, wish: Wish, chains: int) -> float:
-    """Estimate the bytes that the laws of settings take, or later trials by a number of chains.
+    """Estimate the bytes that laws of settings take, or trials by a number of chains.
 
-    A trial holds its draws five times: as they are, read out, squared, and joined.
+    A trial holds its draws five times: as they are, read out, squared, and joined. wish: of the
+    caller.
     """
     agents, dim = problem.agents, problem.dim
     size, draws = agents * dim, 1.0

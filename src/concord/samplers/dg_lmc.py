@@ -108,7 +108,10 @@ class DGLMC(FullGradientSampler[State]):
         return z - gamma * (np.dot(problem.gradient(z), G) + (z - theta) / self.tolerance)
 
     def _log_odds(self, x: Any, theta: Any, z: Any, gamma: float, problem: Any, rng: Any) -> Any:
-        """Return the logarithm of the odds by which theta is accepted in place of x, (chains,)."""
+        """Return the logarithm of the odds by which theta is accepted in place of x, (chains,).
+
+        z: the copies, from which particles step with size gamma.
+        """
         A, K = coupling_matrices(self.coupling, problem.dim)[0], self.particles or 0
         odds = (problem.potential(x) - problem.potential(theta)).sum(axis=1)
         problem.pay(2 * (K - 1))  # one of each particle, as in the released code; all are the same

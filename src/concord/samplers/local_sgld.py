@@ -115,7 +115,10 @@ class LocalSGLD(Sampler[State]):
         return State(network.mix(self.weights, x, chains=averaging), reference, control)
 
     def _renew(self, state: State, renewed: np.ndarray, problem: Any, network: Network) -> State:
-        """Renew r = W x and c = W grad f(r) of some chains, a mask (chains,)."""
+        """Renew the references r = W x and controls c = W grad f(r) of some chains.
+
+        renewed: a mask of these chains, (chains,).
+        """
         if not renewed.any():
             return state
         x, where = state.x, renewed[:, None, None]

@@ -180,7 +180,7 @@ def _join_shortened(texts: Sequence[str]) -> str:
 
 
 def _describe_range(ours: Numbers) -> str:
-    """Return the smallest and the largest number with their owners as text; all of up to three."""
+    """Describe the smallest and the largest number with their owners; all of up to three."""
     order = np.argsort(ours.value, kind="stable")
     if len(order) <= 3:
         return "; ".join(ours.describe(i) for i in range(len(order)))
@@ -194,7 +194,10 @@ def _subtract(left: Any, right: Any, alike: float = math.inf) -> Any:
 
 
 def _ends(numbers: Numbers, at: Any) -> list[np.ndarray]:
-    """Return value, lower and upper end of numbers at places."""
+    """Return the values of some numbers, and the lower and upper ends of their intervals.
+
+    at: indices of the numbers.
+    """
     return [numbers.value[at], numbers.lo[at], numbers.hi[at]]
 
 
@@ -389,7 +392,10 @@ class Order(_Rule):
 
 
 def _choose(excess: Excess, met: str, broken: str, undecided: str) -> str:
-    """Return the words for numbers that meet a rule, or break it, or for neither."""
+    """Choose one of three texts by whether numbers meet a rule, break it, or leave it open.
+
+    met, broken, undecided: the texts.
+    """
     return met if excess.is_met else broken if excess.is_broken else undecided
 
 
@@ -425,7 +431,7 @@ class Trend(_Rule):
         return self._state_steps(Excess.from_ends(*steps, strict=True), text)
 
     def _exceed_by_set(self, ours: Numbers, x: np.ndarray, order: np.ndarray) -> Result:
-        """Return the same for steps between neighbors, paired by data set.
+        """Return the excesses of steps between neighbors, paired by data set.
 
         x: the axis' value of each number. order: indices that sort x.
         """
@@ -442,7 +448,10 @@ class Trend(_Rule):
         return self._state_steps(excess, _join_shortened(texts), sets)
 
     def _state_steps(self, excess: Excess, text: str, sets: Sequence[int] = ()) -> Result:
-        """Return the result of steps, whose margin is the smallest step the right way."""
+        """Return the result of steps, whose margin is the smallest step the right way.
+
+        text: on the steps. sets: the numbers of data sets behind them.
+        """
         what = {"rising": "smallest rise", "falling": "smallest fall"}[self.direction]
         ends = (0 - end.max() for end in (excess.value, excess.hi, excess.lo))
         return Result(excess, text, Margin.from_ends(ends, low=0, what=what), sets=sets)

@@ -141,7 +141,7 @@ def _with_problem(study: StudyFiles, stated: Any, layers: list[Layer]) -> list[L
 
 
 def _check_keys(stated: Iterable[str], keys: Collection[str], where: str) -> None:
-    """Refuse keys, perhaps dotted, of which the first part is none of ``keys``."""
+    """Refuse stated keys, perhaps dotted, whose first part is none of the known ``keys``."""
     for key in stated:
         if key.partition(".")[0] not in keys:
             raise ConcordError(f"{place_of_key(where, key)}: unknown key; {nearest(key, keys)}")
@@ -170,7 +170,10 @@ def _resolve(
     mapping: Mapping[str, Any],
     changed: bool = False,
 ) -> Run:
-    """Return the run that a cell's mapping states, with problem and assumptions resolved."""
+    """Return the run that a cell's mapping states, with problem and assumptions resolved.
+
+    mapping: the keys of the cell. labels: its values on the axes of the sweep.
+    """
     where = study.locate(f"experiments.{experiment}")
     _check_keys(mapping, Keys.__struct_fields__, where)
     stated = {

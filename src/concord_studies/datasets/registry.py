@@ -69,7 +69,10 @@ def _read(path: str | Path, as_of: tuple[int, ...] | None) -> dict[str, Dataset]
 
 
 def files_of(dataset: str, registry: str | Path = REGISTRY) -> dict[str, DataFile]:
-    """Return the files of a data set by name. A ConcordError names the nearest data set."""
+    """Return the registered files of a data set, by name.
+
+    registry: the YAML file that lists data sets. A ConcordError names the nearest data set.
+    """
     datasets = load_registry(registry)
     if dataset not in datasets:
         raise ConcordError(
@@ -79,7 +82,10 @@ def files_of(dataset: str, registry: str | Path = REGISTRY) -> dict[str, DataFil
 
 
 def find(name: str, registry: str | Path = REGISTRY) -> DataFile:
-    """Return the registered file ``DATASET/FILE``. A ConcordError names the nearest one."""
+    """Return the registered file of a name ``DATASET/FILE``.
+
+    registry: the YAML file that lists data sets. A ConcordError names the nearest one.
+    """
     dataset, _, file = str(name).partition("/")
     files = files_of(dataset, registry)
     if file not in files:

@@ -29,7 +29,10 @@ def require_gaussian(problem: Problem, metric: str) -> Gaussian:
 
 
 def _refuse_local(problem: Problem, metric: str) -> None:
-    """Refuse a problem of whose posterior each agent has its own part."""
+    """Refuse a problem with local coordinates, of which each agent has a posterior of its own.
+
+    metric: the name of the metric, for the message.
+    """
     if local_of(problem) is not None:
         raise unmet_need(metric, "a problem all of whose coordinates are shared")
 

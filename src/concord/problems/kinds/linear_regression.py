@@ -232,7 +232,11 @@ class LinearRegression(GeneralizedLinearProblem, QuadraticProblem):
     def _law(
         self, prior_precision: float, beyond: tuple[np.ndarray, np.ndarray] | None = None
     ) -> Gaussian:
-        """Return the posterior under a prior of given precision, with further points, if any."""
+        """Return the Gaussian posterior under a prior of a given precision.
+
+        prior_precision: of each coordinate. beyond: features and targets of points that count
+        though no agent has them; None: none.
+        """
         information, shift = self._information, self.shift.sum(axis=0)
         if beyond is not None:
             features, targets = beyond
