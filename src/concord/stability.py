@@ -37,8 +37,8 @@ def diverges(
 ) -> bool:
     """Return whether the law of an affine sampler diverges with its steps of iteration k.
 
-    So it is where its growth (``growth_of_law``) exceeds 1. Raises ``NoLaw`` if the sampler is not
-    affine on the problem.
+    The law diverges where its growth (``growth_of_law``) exceeds 1. Raises ``NoLaw`` if the sampler
+    is not affine on the problem.
     """
     return growth_of_law(sampler, problem, network, k) > 1
 

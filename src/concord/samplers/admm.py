@@ -62,7 +62,7 @@ class ADMM(FullGradientSampler[State]):
     ] = True
 
     def check(self, problem: Problem | None, network: Network) -> None:
-        """Refuse networks on which both ends of a link may know different vectors, too.
+        """Also refuse networks on which both ends of a link may know different vectors.
 
         Receivers must reuse the last vector where one is lost, with a barrier and without delays.
         """

@@ -83,7 +83,7 @@ class DMALA(FullGradientSampler[State]):
     weights: Weights = "metropolis"
 
     def check(self, problem: Problem | None, network: Network) -> None:
-        """Refuse a correction that does not fit the drift, or without Hessians, too."""
+        """Also refuse a correction that does not fit the drift, or that lacks Hessians."""
         super().check(problem, network)
         fitting = {"none": self.drift, "mala": "half"}.get(self.correction, "whole")
         if self.drift != fitting:

@@ -44,7 +44,7 @@ class DULA(OrderedSampler[Positions]):
     ] = "with_likelihood"
 
     def check(self, problem: Problem | None, network: Network) -> None:
-        """Refuse a prior that cannot be taken after mixing, too."""
+        """Also refuse a prior that cannot be taken after mixing."""
         super().check(problem, network)
         if self.prior_gradient == "after_mixing":
             require(problem, "prior_gradient", "take prior_gradient: with_likelihood")

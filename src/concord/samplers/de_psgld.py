@@ -74,7 +74,7 @@ class DEPSGLD(OrderedSampler[Positions]):
     weights: Weights = "metropolis"
 
     def check(self, problem: Problem | None, network: Network) -> None:
-        """Refuse an empty box, too."""
+        """Also refuse an empty box."""
         super().check(problem, network)
         box = self.constraint
         if isinstance(box, Box) and not box.lower < box.upper:

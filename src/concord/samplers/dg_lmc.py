@@ -71,7 +71,7 @@ class DGLMC(FullGradientSampler[State]):
     ] = None
 
     def check(self, problem: Problem | None, network: Network) -> None:
-        """Refuse a coupling that is no invertible matrix, too; particles need potentials."""
+        """Also refuse a coupling that is no invertible matrix, and particles without potentials."""
         super().check(problem, network)
         if problem is not None:
             coupling_matrices(self.coupling, problem.dim)

@@ -65,7 +65,7 @@ class FSGLD(FullGradientSampler[State]):
     local_steps: Annotated[Count, "steps n that an agent takes before theta goes back"] = 1
 
     def check(self, problem: Problem | None, network: Network) -> None:
-        """Refuse surrogates of potentials whose modes and Hessians do not give them, too."""
+        """Also refuse surrogates of potentials whose modes and Hessians do not give them."""
         super().check(problem, network)
         if self.surrogates == "laplace":
             for method in ("minimize", "hessian_product"):

@@ -76,7 +76,7 @@ class GossipULA(FullGradientSampler[State]):
     ] = "nothing"
 
     def check(self, problem: Problem | None, network: Network) -> None:
-        """Refuse networks with more than losses, and half a trigger, too."""
+        """Also refuse half a trigger, and networks on which more happens than losses."""
         super().check(problem, network)
         if self.communication == "triggered":
             refuse_local(problem, "a trigger sends an agent's vector as a whole")

@@ -79,7 +79,7 @@ class GraphGibbs(FullGradientSampler[State]):
     ] = None
 
     def check(self, problem: Problem | None, network: Network) -> None:
-        """Refuse agents without a law to draw from, too: quadratic potentials have one."""
+        """Also refuse agents without a law to draw from, which quadratic potentials have."""
         super().check(problem, network)
         if self.step_size is None and problem is not None:
             require(problem, "gram", "give a step_size, without which a Gaussian is drawn from")

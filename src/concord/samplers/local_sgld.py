@@ -76,7 +76,7 @@ class LocalSGLD(Sampler[State]):
     weights: Weights = "metropolis"
 
     def check(self, problem: Problem | None, network: Network) -> None:
-        """Refuse losses where agents renew, or communicate at random, too."""
+        """Also refuse losses where agents renew, or communicate at random."""
         super().check(problem, network)
         if self.common_noise:
             refuse_local(

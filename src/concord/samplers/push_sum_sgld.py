@@ -50,7 +50,7 @@ class PushSumSGLD(Sampler[State]):
     step_size: Annotated[Schedule, "step size eta_k"]
 
     def check(self, problem: Problem | None, network: Network) -> None:
-        """Refuse networks on which the sums of x and y over the agents are not conserved, too."""
+        """Also refuse networks that do not conserve the sums of x and y over the agents."""
         super().check(problem, network)
         if network.is_lossless:
             return

@@ -48,7 +48,7 @@ ENDS = "value", "lo", "hi"
 
 @dataclass(frozen=True)
 class Excess:
-    """By how much numbers exceed what a rule allows, case by case.
+    """The excesses of numbers over what a rule allows, case by case.
 
     value, lo, hi: the excess in each case, (cases,), and its interval. A case meets the rule where
     it is at most 0; of a ``strict`` rule where it is below.
@@ -62,7 +62,7 @@ class Excess:
 
     @classmethod
     def from_ends(cls, first: Any, second: Any, strict: bool = False) -> Self:
-        """Return by how much numbers exceed others, first less second, as value, lo and hi.
+        """Return the excesses of numbers over others, with intervals.
 
         first, second: the value, lower and upper end of each number, three arrays of one length.
 
@@ -80,7 +80,7 @@ class Excess:
 
     @property
     def is_broken(self) -> bool:
-        """Whether a case surely does not, and the rule is not met."""
+        """Whether some case surely breaks the rule, so that the rule is not met."""
         return self.failures > 0 and not self.is_met
 
     @property
@@ -95,12 +95,12 @@ class Excess:
 
     @property
     def largest_failure(self) -> float:
-        """The largest excess of those cases; 0 where there are none."""
+        """The largest excess of the cases that surely break the rule; 0 if none does."""
         return float(self.value[self._fails].max(initial=0))
 
     @property
     def decisive_case(self) -> int:
-        """The place of the case that decides: the surest to break the rule, or the nearest to."""
+        """The index of the case that decides: the surest to break the rule, or the nearest to."""
         return int((self.lo if self.is_broken else self.hi).argmax())
 
 
@@ -315,7 +315,7 @@ class Value(_Rule):
     at_most: Annotated[bool, "print says that it is at most this much"] = False
 
     def exceed(self, ours: Numbers) -> Result:
-        """Return by how much the numbers are farther from print than the tolerance."""
+        """Return the excesses of distances to print over the tolerance."""
         low = -math.inf if self.at_most else self.printed - self.tolerance
         high = self.printed + self.tolerance
         numbers = ours.value, ours.lo, ours.hi
@@ -353,7 +353,7 @@ class Order(_Rule):
         return pair_common(lower, higher)
 
     def exceed(self, lower: Numbers, higher: Numbers) -> Result:
-        """Return by how much each lower number exceeds its higher one, times the factor."""
+        """Return the excess of each lower number over its higher one times the factor."""
         i, j = self.pair(lower, higher)
         if self.paired:
             return self._exceed_by_set(lower, higher, list(zip(i, j, strict=True)))
@@ -418,7 +418,7 @@ class Trend(_Rule):
         return _require_one_each("a trend", ours, self.axis)
 
     def exceed(self, ours: Numbers) -> Result:
-        """Return by how much each step along the axis goes the other way."""
+        """Return the size of each step along the axis that goes the wrong way."""
         x = self.pair(ours)
         order = np.argsort(x)
         if self.paired:
@@ -475,7 +475,7 @@ class Rate(_Rule):
         return _require_one_each("an exponent", ours, self.against)
 
     def exceed(self, ours: Numbers) -> Result:
-        """Return by how much the exponent lies outside of [at_least, at_most]."""
+        """Return the distance of the exponent to [at_least, at_most]."""
         x = self.pair(ours)
         if (x <= 0).any() or (ours.value <= 0).any():
             raise Missing("an exponent needs positive numbers")
@@ -524,7 +524,7 @@ class Bound(_Rule):
         return _match_each(ours, bound)
 
     def exceed(self, ours: Numbers, bound: Numbers) -> Result:
-        """Return by how much each number exceeds its bound, where that is finite."""
+        """Return the excess of each number over its bound, where that is finite."""
         partner = self.pair(ours, bound)
         claimed = ~np.isposinf(bound.value[partner])
         if not claimed.any():
@@ -553,11 +553,11 @@ class Identity(_Rule):
     tolerance: Annotated[NonNegative, "largest difference that counts as equal"]
 
     def pair(self, left: Numbers, right: Numbers) -> np.ndarray:
-        """Return the place in ``right`` of each number's like."""
+        """Return the index, in ``right``, of the number that belongs to each of ``left``."""
         return _match_each(left, right)
 
     def exceed(self, left: Numbers, right: Numbers) -> Result:
-        """Return by how much more than the tolerance each pair differs."""
+        """Return the excess of the difference of each pair over the tolerance."""
         at = self.pair(left, right)
         lo, hi = right.lo[at], right.hi[at]
         largest = np.maximum(_subtract(left.hi, lo), _subtract(hi, left.lo))
@@ -583,7 +583,7 @@ class Spread(_Rule):
     relative: Annotated[bool, "the tolerance is a fraction of their mean"] = False
 
     def exceed(self, ours: Numbers) -> Result:
-        """Return by how much more than the tolerance the numbers lie apart."""
+        """Return the excess of the spread of the numbers over the tolerance."""
         if len(ours.value) < 2:
             raise Missing("there is one number only, which agrees with itself")
         ranges = [
@@ -611,7 +611,7 @@ class Condition(_Rule):
     quantity: Annotated[Quantity, "numbers that are 1 where the condition is met"]
 
     def exceed(self, ours: Numbers) -> Result:
-        """Return by how much each number of the condition falls short of 1, which is met."""
+        """Return the shortfall of each number of the condition from 1 (met)."""
         short_of = 1 - ours.value
         excess = Excess(short_of, short_of, short_of)
         cases = len(ours.value)

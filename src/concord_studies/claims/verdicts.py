@@ -76,7 +76,7 @@ class Judgement:
 
     @property
     def by(self) -> str | None:
-        """By how much numbers exceed the rule where they surely do, as text; None: nowhere."""
+        """The excess of numbers that surely break the rule, as text; None if none does."""
         largest = self.excess.largest_failure if self.excess else 0
         return words.number(largest) if 0 < largest < math.inf else None
 

@@ -27,7 +27,7 @@ class Study(StudyFiles):
 
     @cached_property
     def _resolved(self) -> dict[str, list[Run]]:
-        """The runs of each experiment that has been asked for."""
+        """A cache of the runs of experiments, by name of experiment."""
         return {}
 
     @cached_property

@@ -15,7 +15,7 @@ from concord_studies.datasets.registry import verify
 
 
 class Recorded(Options):
-    """Numbers that a paper's authors recorded of such a run, with which its own are compared."""
+    """A table of numbers that a paper's authors recorded, with which runs are compared."""
 
     table: Annotated[
         str,

@@ -169,7 +169,7 @@ class LinePanel:
 
     @property
     def has_bars(self) -> bool:
-        """Whether intervals are bars: on a log axis, over a label, of points, of many lines."""
+        """Whether intervals are drawn as bars rather than bands, as for points and many lines."""
         points = all(len(line.estimate.iteration) < 2 for line in self.lines)
         return self.is_log or len(self.lines) > 2 or bool(self.params.x.over) or points
 

@@ -212,7 +212,7 @@ def series(
     """Yield the rows of metrics along iterations, for one agent or several.
 
     numbers: by metric, the values, or a sequence of values, lower and upper ends of intervals; each
-    an array with (iterations, agents) entries.
+    an array with (iterations, agents) entries. chance: whether chance enters the numbers.
     """
     names, ticks = [agents] if isinstance(agents, str) else list(agents), list(iterations)
     shape = len(ticks), len(names)

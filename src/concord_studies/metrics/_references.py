@@ -43,7 +43,7 @@ def select_law(posterior: Any, agent: int | str) -> Any:
 
 
 def check_grid(metric: str, problem: Problem) -> None:
-    """Refuse a problem that cannot have a posterior on a grid, without computing it."""
+    """Refuse a metric of a problem that cannot have a posterior on a grid."""
     if problem.dim != 2 or not hasattr(type(problem), "reference"):
         raise unmet_need(metric, "a problem of two parameters with a posterior on a grid")
 
