@@ -15,9 +15,9 @@ from scipy.sparse import block_diag, csr_array
 from concord.contracts import DataSets, ProblemDeclaration, Stream
 from concord.errors import ConcordError
 from concord.options import Index, Options, Positive, Some
-from concord.problems.points import required_tables
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampling.partition import Partition
+from concord_studies.datasets.points import required_tables
 
 
 class Params(Options):
