@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from concord import streams
-from concord.contracts import declaration_of_problem, dtype_of
+from concord.contracts import dtype_of
 from concord.errors import ConcordError
 from concord.networks.topology import ChosenTopology
 from concord.options import plain
@@ -21,6 +21,7 @@ from concord.problems.from_options import NoDataSets
 from concord.sampling import initial, partition
 from concord_arena.testing.runs import sample_run
 from concord_arena.testing.variants import GradientOnly, Inapplicable, expect, regression, variants
+from concord_studies.contracts import declaration_of_problem
 from concord_studies.metrics import Row, check_network, find_family
 
 AGENTS, CHAINS = 3, 2

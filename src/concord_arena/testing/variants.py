@@ -12,7 +12,6 @@ import msgspec
 import numpy as np
 
 from concord import streams
-from concord.contracts import declaration_of_problem
 from concord.errors import ConcordError
 from concord.hints import choices, members, tagged_kinds
 from concord.networks.compressions import Compression
@@ -20,6 +19,7 @@ from concord.networks.topology import build_graph
 from concord.problems.kinds import linear_regression
 from concord.sampler import own_options
 from concord.sampling.schedules import Schedule
+from concord_studies.contracts import declaration_of_problem
 
 GRAPHS = [
     build_graph("edge_list", 5, edges=[[0, 1], [0, 4], [1, 2], [2, 3], [1, 4]]),

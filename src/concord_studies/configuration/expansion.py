@@ -13,9 +13,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import force_setattr
 
 from concord import kinds
-from concord.contracts import declaration_of_problem
 from concord.errors import ConcordError, nearest, prefix_errors, require_known, short
-from concord.networks.spectrum import spectrum_of
 from concord.networks.topology import ChosenTopology
 from concord.options import build
 from concord.values import place_of_key
@@ -30,9 +28,11 @@ from concord_studies.configuration.sweep import (
     merge,
     relocate,
 )
+from concord_studies.contracts import declaration_of_problem
 from concord_studies.runs.keys import Agents, Keys
 from concord_studies.runs.run import Run
 from concord_studies.selection import describe_mistake, matches
+from concord_studies.spectrum import spectrum_of
 
 EXPERIMENTS_ONLY = ("sweep", "overrides", "smoke", "full", "title")  # no keys of runs
 DEFAULTS: dict[str, Any] = {

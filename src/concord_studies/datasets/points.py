@@ -8,12 +8,12 @@ from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.sampling.partition import Partition, Parts
 
-TABLE = (
+Table = Annotated[
+    str | None,
     "registered table of points and who holds which (config/datasets.yaml), with columns agent "
     "(empty: nobody), perhaps place (their order within the agent), then features and, last, the "
-    "target"
-)
-Table = Annotated[str | None, f"{TABLE}; none: no table"]
+    "target; none: no table",
+]
 
 
 def required_tables(params: Any) -> tuple[str, ...]:

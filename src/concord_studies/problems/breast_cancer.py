@@ -14,13 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-from concord.contracts import DataSets, ProblemDeclaration, Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.laws.reference_laws import Draws
 from concord.options import Options
 from concord.problems.kinds import logistic_regression
 from concord.problems.kinds.logistic_regression import LogisticRegression
 from concord.sampling.partition import AgentData, Partition
+from concord_studies.contracts import ProblemDeclaration
 from concord_studies.datasets.registry import verify
 from concord_studies.problems import logistic_regression_data
 

@@ -11,13 +11,14 @@ from typing import Annotated, Literal
 import numpy as np
 from msgspec import Meta
 
-from concord.contracts import DataSets, ProblemDeclaration, Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.options import Options, Positive
 from concord.problems._regression import PriorShare
 from concord.problems.kinds import logistic_regression
 from concord.problems.kinds.logistic_regression import LogisticRegression, Rows
 from concord.sampling.partition import AgentData, Partition, Parts, check_rows
+from concord_studies.contracts import ProblemDeclaration
 from concord_studies.datasets.points import Table, read_points, required_tables, split_test_rows
 
 # Rows of the data sets; those in DOWNLOADED are read from files.

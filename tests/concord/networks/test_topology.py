@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from concord.errors import ConcordError
 from concord.networks.graph import DENSE_AGENTS, Graph, as_dense
-from concord.networks.spectrum import spectrum_of
 from concord.networks.topology import build_graph as build
 from concord.networks.weights import mixing_matrix
+from concord_studies.spectrum import spectrum_of
 from processes import python
 
 EXACT = 1e-12  # rounding only

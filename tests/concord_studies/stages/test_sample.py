@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[3]
 # Which need a table, PyTorch, and draws of a certified run.
 DATA = {
     *("numpyro", "pymc", "posterior", "table", "ball", "gaussian_product", "lenet"),
-    *("breast_cancer", "linear_regression_data", "logistic_regression_data", "ridge_digits"),
+    *("breast_cancer", "linear_regression_data", "ridge_digits"),
 }
 CHAINS = 2 * CHAINS_PER_BLOCK + 20
 

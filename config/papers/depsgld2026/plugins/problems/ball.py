@@ -18,13 +18,14 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from concord import options
-from concord.contracts import DataSets, ProblemDeclaration, Stream, declaration_of_problem
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Options, Positive
 from concord.problems.kinds import linear_regression, logistic_regression
 from concord.problems.one_data_set import TwoParameters
 from concord.sampling.partition import Partition
+from concord_studies.contracts import ProblemDeclaration, declaration_of_problem
 from concord_studies.problems import linear_regression_data, logistic_regression_data
 
 MODELS: dict[str, Any] = {
