@@ -630,7 +630,7 @@ class Measurement(_Rule):
     quantity: Annotated[Quantity, "our numbers"]
 
     def exceed(self, ours: Numbers) -> Result:
-        """Return the numbers, which no rule judges: nothing is exceeded in no case."""
+        """Return a result with the numbers' text and no cases, since no rule judges them."""
         ends = ours.value.mean(), ours.lo.min(), ours.hi.max()
         margin = Margin.from_ends(ends, what="mean and range")
         return Result(Excess(*np.empty((3, 0))), _describe_range(ours), margin)

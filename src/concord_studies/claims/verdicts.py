@@ -116,7 +116,7 @@ def find_reason_number(
 def judge(
     check: Any, reads: Iterable[tuple[Quantity, Iterable[T]]], find: Callable[[T], Measured]
 ) -> Judgement:
-    """Return a check's judgement; why it is inconclusive, if it is.
+    """Return the verdict of a check, and why it is inconclusive if it is.
 
     "not run" if numbers are missing. If runs diverged "does not hold", or inconclusive where only
     those diverged that are claimed to be worse. reads: each of the check's quantities and its runs.
