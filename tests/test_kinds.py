@@ -53,7 +53,7 @@ def test_a_problem_declares_what_is_to_be_said_of_it(tmp_path, declares, name, s
     path = tmp_path / "plugins" / "problems" / "mine.py"
     path.parent.mkdir(parents=True)
     path.write_text(
-        "from concord.contracts import ProblemDeclaration\n"
+        "from concord_studies.contracts import ProblemDeclaration\n"
         "from concord.options import Options as Params\n"
         f"DECLARES = {declares}\n"
         "check = build = print\n"

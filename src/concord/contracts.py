@@ -8,14 +8,12 @@ their kinds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.random import Generator
 
-from concord.kinds import Declaration, declaration_of
 from concord.options import Options
 
 if TYPE_CHECKING:
@@ -51,32 +49,6 @@ class DataSets(Protocol):
 
     def points(self, name: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the features, (rows, columns), and the labels, (rows,), of a data set."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProblemDeclaration(Declaration):
-    """What the module of a kind of problem says of it beside its functions.
-
-    needs: the data sets, of config/datasets.yaml, that options ask for.
-    takes: those that they read where these are at hand.
-    unavailable: what to install where the kind cannot be computed; None where it can.
-    job: what a job takes that samples it: environment, mem_mb, runtime.
-    files: options that name files of the study's folder, which are data of its runs.
-    amplifies: why rounding errors grow until the chains of another processor are others.
-    """
-
-    needs: Callable[[Any], tuple[str, ...]] = lambda params: ()
-    takes: Callable[[Any], tuple[str, ...]] = lambda params: ()
-    unavailable: Callable[[], str | None] = lambda: None
-    job: Mapping[str, Any] = field(default_factory=dict)
-    files: tuple[str, ...] = ()
-    amplifies: str = ""
-
-
-def declaration_of_problem(module: Any) -> ProblemDeclaration:
-    """Return the declaration in the module of a kind of problem; an empty one if there is none."""
-    stated = declaration_of(module)
-    return stated if isinstance(stated, ProblemDeclaration) else ProblemDeclaration()
 
 
 @runtime_checkable

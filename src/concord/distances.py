@@ -109,7 +109,10 @@ def w2(result: Trace | Law, posterior: Posterior, *, warm_up: int | None = None)
 
 
 def _w2(result: Trace | Law, law: Reference, warm_up: int | None) -> xarray.Dataset:
-    """Return ``w2`` of arguments that are checked, without a warning of divergence."""
+    """Return ``w2`` of arguments that are checked, without a warning of divergence.
+
+    result, warm_up: as of ``w2``. law: the posterior.
+    """
     if isinstance(law, PosteriorByAgent):
         return _compare_by_agent(_w2, result, law, warm_up)
     posterior = Gaussian(*law.moments())
@@ -169,7 +172,10 @@ def _compare_by_agent(
     law: PosteriorByAgent,
     warm_up: int | None,
 ) -> xarray.Dataset:
-    """Return a distance of each agent, and of their average, from its own part of the posterior."""
+    """Return a distance of each agent, and of their average, from its own part of the posterior.
+
+    distance: ``_w2`` or ``_bias2``. result, warm_up: as of these. law: the posterior.
+    """
     import xarray  # half a second
 
     if isinstance(result, Law):
@@ -261,7 +267,10 @@ def bias2(
 
 
 def _bias2(result: Trace | Law, law: Reference, warm_up: int | None) -> xarray.Dataset:
-    """Return ``bias2`` of arguments that are checked, without a warning of divergence."""
+    """Return ``bias2`` of arguments that are checked, without a warning of divergence.
+
+    result, warm_up: as of ``bias2``. law: the posterior.
+    """
     if isinstance(law, PosteriorByAgent):
         return _compare_by_agent(_bias2, result, law, warm_up)
     if isinstance(result, Law):
@@ -357,7 +366,10 @@ def name_results(results: Iterable[Trace | Law]) -> dict[str, Trace | Law]:
 def _comparison_row(
     result: Trace | Law, posterior: Reference | None, warm_up: int | None
 ) -> dict[str, float]:
-    """Return the row of ``compare`` for one result, by column."""
+    """Return the row of ``compare`` for one result, by column.
+
+    warm_up: as of ``compare``.
+    """
     if isinstance(result, Law):
         row: dict[str, float] = {"iterations": int(result.iterations[-1]), "chains": 0}
     else:
@@ -471,7 +483,8 @@ def squared_bias(values: np.ndarray, means: np.ndarray, variances: np.ndarray) -
 def _dataset(result: Trace | Law, names: list[str], values: Sequence[np.ndarray]) -> xarray.Dataset:
     """Return a dataset of values (draw, agent) or (agent,), with interval ends of a trace.
 
-    values: the value, and the ends of its interval if there are any.
+    values: the value, and the ends of its interval if there are any. result: which has the numbers
+    of draws. names: of the agents.
     """
     import xarray  # half a second
 

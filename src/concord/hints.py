@@ -10,8 +10,11 @@ RULES = (*SIGNS, "min_length", "title")  # of a type, as ``msgspec.Meta`` has th
 
 
 def members(hint: object) -> list[tuple[Any, dict[str, Any]]]:
-    """Return a type, or the types of a union, each with its bounds and description."""
-    rules: dict[str, Any] = {}
+    """Return a type, or the types of a union, each with its bounds and description.
+
+    hint: a type hint, which may be ``Annotated``.
+    """
+    rules: dict[str, object] = {}
     if get_origin(hint) is Annotated:
         hint, *notes = get_args(hint)
         for note in notes:
@@ -31,16 +34,16 @@ def tagged_kinds(union: object) -> dict[str, type[msgspec.Struct]]:
 
 
 def classes_of_options(hint: object) -> list[type[msgspec.Struct]]:
-    """Return the classes of ``Options`` that a type, or a union of types, has as its members."""
+    """Return the classes of ``Options`` that a type hint, perhaps a union, has as members."""
     types_of_hint = [one for one, _ in members(hint) if isinstance(one, type)]
     return [one for one in types_of_hint if issubclass(one, msgspec.Struct)]
 
 
 def choices(hint: object) -> tuple[object, ...]:
-    """Return the values that a ``Literal`` type lists; none for other types."""
+    """Return the values that a type hint lists as ``Literal``; none for other types."""
     return tuple(v for o, _ in members(hint) if get_origin(o) is Literal for v in get_args(o))
 
 
 def meaning_of(hint: object) -> str:
-    """Return the text that says what an option of a type means. "" if it has none."""
+    """Return the description in an option's type hint, or "" without one."""
     return str(members(hint)[0][1].get("description", ""))

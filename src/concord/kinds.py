@@ -103,8 +103,8 @@ def _entry_points(room: str) -> dict[str, Source]:
 
     sources: dict[str, Source] = {}
     for entry in entry_points(group=f"concord.{room}"):
-        distribution: Any = entry.dist
-        origin = f"{distribution.name} {distribution.version}"
+        distribution = entry.dist
+        origin = f"{distribution.name} {distribution.version}" if distribution else entry.value
         if entry.name in sources:
             both = f"{sources[entry.name].origin} and {origin}"
             raise ConcordError(f"{both} both have {room}/{entry.name}; uninstall one of them")

@@ -39,9 +39,10 @@ def read_local(local: object, dim: int) -> np.ndarray | None:
 
 
 def number_coordinates(local: np.ndarray, agents: int) -> np.ndarray:
-    """Return where each agent's coordinates are in those of the whole model, (agents, dim).
+    """Return the places of each agent's coordinates among those of the whole model, (agents, dim).
 
-    These are the shared coordinates, and then the local ones of one agent after another.
+    The whole model has the shared coordinates, and then the local ones of one agent after another.
+    local: the mask of local coordinates, (dim,).
     """
     shared, own = np.cumsum(~local) - 1, np.cumsum(local) - 1
     first = (~local).sum() + local.sum() * np.arange(agents)[:, None]

@@ -17,7 +17,10 @@ NAMES = {
 
 
 def describe_type(hint: object) -> str:
-    """Return what a type takes in words, such as "integer >= 1 or none"."""
+    """Describe the values that a type takes in words, such as "integer >= 1 or none".
+
+    hint: the type.
+    """
     words = []
     for option, rules in members(hint):
         shape, arguments = get_origin(option) or option, get_args(option)
@@ -78,7 +81,8 @@ def describe_mistake(error: msgspec.ValidationError, hint: object, value: Any, w
 def _follow(path: str, hint: object, value: Any, where: str) -> tuple[Any, Any, str]:
     """Return the type, the value and the place of a part of a value.
 
-    path: of the part, as msgspec writes it: ``$.a[0]``, or ``$[...]`` for a key it does not name.
+    hint, value, where: of the whole. path: of the part, as msgspec writes it: ``$.a[0]``, or
+    ``$[...]`` for a key it does not name.
     """
     for name, number in re.findall(r"\.(\w+)|\[(\d+|\.\.\.)\]", path):
         if name:
@@ -110,7 +114,7 @@ def describe_number(value: Any, where: str) -> str:
 
 
 def _fits(hint: object, value: object) -> bool:
-    """Return whether a plain value converts to a type."""
+    """Return whether a plain value converts to the type of a hint."""
     try:
         msgspec.convert(value, hint, dec_hook=parse_self)
     except msgspec.ValidationError:
@@ -118,16 +122,22 @@ def _fits(hint: object, value: object) -> bool:
     return True
 
 
-def _types_of_keys(hint: object, value: Any) -> dict[str, Any]:
-    """Return the types of the keys that a mapping of options may have, by key."""
+def _types_of_keys(hint: object, value: Any) -> dict[str, object]:
+    """Return the types of the keys that a mapping of options may have, by key.
+
+    hint: the type of the mapping. value: the mapping, which may choose a kind.
+    """
     kinds = tagged_kinds(hint)
-    types: dict[str, Any] = {"kind": Literal[tuple(kinds)]} if kinds else {}
+    types: dict[str, object] = {"kind": Literal[tuple(kinds)]} if kinds else {}
     for one in classes_of_options(hint):
         if not kinds or one.__struct_config__.tag == value.get("kind"):
             types |= {field.encode_name: field.type for field in msgspec.structs.fields(one)}
     return types
 
 
-def _parts(hint: object, origin: type) -> tuple[Any, ...]:
-    """Return the types of a tuple's entries, or of a dict's keys and values. () if it has none."""
+def _parts(hint: object, origin: type) -> tuple[object, ...]:
+    """Return the types of a tuple's entries, or of a dict's keys and values. () if it has none.
+
+    hint: the type, or a union. origin: tuple or dict.
+    """
     return next((get_args(one) for one, _ in members(hint) if get_origin(one) is origin), ())

@@ -113,7 +113,7 @@ def plain(value: Any) -> Any:
     return _lists(msgspec.to_builtins(value, enc_hook=lambda part: part.plain()))
 
 
-def _lists(value: Any) -> Any:
+def _lists(value: object) -> object:
     """Return plain data with every tuple as a list."""
     if isinstance(value, dict):
         return {k: v if type(v) in PLAIN else _lists(v) for k, v in value.items()}

@@ -18,7 +18,7 @@ Functions take p (..., rows, classes) and y (rows,), and return (...).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike
 from concord.errors import ConcordError, short, warn_of_divergence
 from concord.laws.intervals import mean_interval, widen
 from concord.libraries import special
+from concord.problem import Problem
 from concord.reference import WithReference
 from concord.sampling.trace import Trace
 from concord.values import read_numbers
@@ -38,6 +39,14 @@ AT_ONCE = 100  # draws of a reference that are predicted together
 OF_REFERENCE = 1000  # draws of a problem's own reference
 
 Certainty = Literal["confidence", "entropy"]
+
+
+@runtime_checkable
+class Predicting(Problem, Protocol):
+    """A problem that predicts the classes of rows at given positions."""
+
+    def predict(self, x: np.ndarray, X: np.ndarray) -> ArrayLike:
+        """Return class probabilities, (chains, few, rows, classes), at x (chains, few, dim)."""
 
 
 def score(p: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
@@ -88,7 +97,7 @@ def total_variation(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def certainty(p: np.ndarray, by: Certainty) -> np.ndarray:
-    """Return how certain predictions are, (..., rows).
+    """Return the certainty of predictions p (..., rows, classes), (..., rows).
 
     by: the largest probability (``confidence``), or minus the ``entropy``.
     """
@@ -103,16 +112,13 @@ def auroc(own: np.ndarray, other: np.ndarray) -> np.ndarray:
     """
     from scipy import stats  # a second
 
-    count, others = own.shape[-1], other.shape[-1]
-    both = np.concatenate([own, other], axis=-1)
-    ranks = stats.rankdata(both, axis=-1)[..., :count].sum(axis=-1)
-    area = (ranks - count * (count + 1) / 2) / (count * others)
-    return np.where(np.isnan(both).any(axis=-1), np.nan, area)
+    statistic = stats.mannwhitneyu(own, other, axis=-1, method="asymptotic").statistic
+    return np.asarray(statistic / (own.shape[-1] * other.shape[-1]))
 
 
 def predictive(
     trace: Trace,
-    problem: Any,
+    problem: Problem,
     *,
     test: tuple[ArrayLike, ArrayLike] | None = None,
     reference: Trace | ArrayLike | None = None,
@@ -184,7 +190,7 @@ def predictive(
     """
     import xarray  # half a second
 
-    if not hasattr(problem, "predict"):
+    if not isinstance(problem, Predicting):
         raise ConcordError(
             f"predictive: a problem of {type(problem).__name__} does not predict; make it by "
             "concord.from_torch or concord.from_jax, or give concord.Problem predict"
@@ -235,7 +241,7 @@ def predictive(
     return xarray.Dataset(variables, {d: coordinates[d] for d in dims}, attributes)
 
 
-def _names(trace: Trace, problem: Any) -> np.ndarray:
+def _names(trace: Trace, problem: Predicting) -> np.ndarray:
     """Return the names of what predicts: agents, their mean if all are recorded, the average."""
     if "x" not in trace and "x_average" not in trace:
         raise ConcordError(
@@ -247,7 +253,7 @@ def _names(trace: Trace, problem: Any) -> np.ndarray:
     return np.array([*names, *(["average"] if "x_average" in trace else [])], dtype=object)
 
 
-def _predict_at(trace: Trace, row: int, problem: Any, X: np.ndarray) -> np.ndarray:
+def _predict_at(trace: Trace, row: int, problem: Predicting, X: np.ndarray) -> np.ndarray:
     """Return probabilities (chains, names, rows, classes) at a recorded iteration."""
     parts = []
     if "x" in trace:
@@ -259,7 +265,7 @@ def _predict_at(trace: Trace, row: int, problem: Any, X: np.ndarray) -> np.ndarr
     return np.concatenate(parts, axis=1)
 
 
-def _predict(problem: Any, x: np.ndarray, X: np.ndarray) -> np.ndarray:
+def _predict(problem: Predicting, x: np.ndarray, X: np.ndarray) -> np.ndarray:
     """Return a problem's class probabilities at x (chains, few, dim), checked."""
     p = np.asarray(problem.predict(x, X), dtype=float)
     if p.ndim != 4 or p.shape[:3] != (*x.shape[:2], len(X)):
@@ -272,7 +278,7 @@ def _predict(problem: Any, x: np.ndarray, X: np.ndarray) -> np.ndarray:
 
 
 def _predict_by_reference(
-    reference: Trace | ArrayLike | None, problem: Any, X: np.ndarray
+    reference: Trace | ArrayLike | None, problem: Predicting, X: np.ndarray
 ) -> np.ndarray | None:
     """Return the mean probabilities (rows, classes) of reference draws. None if there are none."""
     if reference is None:
@@ -293,7 +299,7 @@ def _predict_by_reference(
 
 
 def _read_test(
-    test: tuple[ArrayLike, ArrayLike] | None, problem: Any
+    test: tuple[ArrayLike, ArrayLike] | None, problem: Problem
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the features and labels by which predictions are scored."""
     given = getattr(problem, "test", None) if test is None else test

@@ -37,7 +37,10 @@ def progress(total: int, what: str, shown: bool | None = None) -> Iterator[Calla
 
 
 def _print_each_minute(total: int, what: str) -> Callable[..., object]:
-    """Return ``done(n=1)``, which counts finished steps and prints them at most once a minute."""
+    """Return ``done(n=1)``, which counts finished steps and prints them at most once a minute.
+
+    total: the number of steps. what: the text in front of the count.
+    """
     count, last = 0, time.monotonic()
 
     def done(n: int = 1) -> None:

@@ -37,20 +37,21 @@ def diverges(
 ) -> bool:
     """Return whether the law of an affine sampler diverges with its steps of iteration k.
 
-    So it is where its growth (``growth_of_law``) exceeds 1. Raises ``NoLaw`` if the sampler is not
-    affine on the problem.
+    The law diverges where its growth (``growth_of_law``) exceeds 1. Raises ``NoLaw`` if the sampler
+    is not affine on the problem.
     """
     return growth_of_law(sampler, problem, network, k) > 1
 
 
 def growth_of_law(sampler: Algorithm, problem: Problem, network: Network, k: int = 0) -> float:
-    """Return by which factor the law of an affine sampler grows in the end; below 1 it settles.
+    """Return the factor by which the law of an affine sampler grows in the end; below 1 it settles.
 
-    It is the spectral radius of the update without conserved quantities, of updates that repeat
-    that of the composition of one cycle; steps stay at their values in iteration k. Where vectors
-    may be lost it is that of second moments over the losses, less what rounding may add where
-    something is conserved. Where steps are chosen at random, and with mini-batches, it is that of
-    the mean: the covariance may need a smaller step. Raises ``NoLaw`` if it is not known.
+    The factor is the spectral radius of the update, without conserved quantities. Updates that
+    repeat in a cycle count as one, which is their composition; steps stay at their values in
+    iteration k. Where vectors may be lost it is the radius of second moments over the losses, less
+    what rounding may add where something is conserved. Where steps are chosen at random, and with
+    mini-batches, it is that of the mean: the covariance may need a smaller step. Raises ``NoLaw``
+    if the factor is not known.
     """
     constant = structs.replace(sampler, **constant_steps(sampler, k))
     if not network.delivers_all:

@@ -16,9 +16,7 @@ COLUMNS = (
     *("experiment", "task", "entry", "price", "spent", "level", "score", "value", "lo", "hi"),
     "state",
 )
-_SCORES = re.compile(
-    rf"(?!steps_|end_|sigma_)((?:floor\.)?\w+)_by_({'|'.join(PRICES)})|(stationary_b2)"
-)
+_SCORES = re.compile(rf"(?!steps_|end_)((?:floor\.)?\w+)_by_({'|'.join(PRICES)})|(stationary_b2)")
 
 
 def name_task(labels: Mapping[str, Any]) -> str:

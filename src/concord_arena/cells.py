@@ -10,8 +10,6 @@ sets (geometric, infinite where one is), with intervals; with ``_set_<d>`` of ea
 ``<price>_to_<target>``: what is paid until b² stays at the target or below; infinite where it does
 not. ``curve.<price>``: b² where so much is paid (``spent.<price>``).
 ``end_by_<price>``: 1 where the choice is the last that was tried, and a better one may lie beyond.
-``sigma_by_<price>``: the noise of an arena whose ``epsilon`` is stated.
-``status.<price>``: 1 solved some target, 0 none, -1 diverged, on each data set.
 ``chosen.<option>_by_<price>``, ``stable.<option>``: the choice, and the largest stable value on the
 graph alone, whatever happens on the network;
 ``steps_by_<price>``: over what factor the tuned option may vary with at most twice the best score.
@@ -100,6 +98,7 @@ def build_task(run: Run, resources: Path) -> Task:
     assert run.arena is not None
 
     def event_rng() -> np.random.Generator:
+        """Return a new generator of the events on the network."""
         return streams.generator(run.seed, "network", run.paper, run.problem.name)
 
     problem_name = run.problem.name
@@ -272,7 +271,10 @@ class _Cell:
         return chosen
 
     def _score_settings(self, group: Group, unit: str) -> list[ScoredSetting]:
-        """Score settings at a unit's budget; an empty list if an iteration costs nothing in it."""
+        """Score a group of settings at the budget of a unit, such as gradients.
+
+        The list is empty if an iteration costs nothing in this unit.
+        """
         price, aim, paid = group.price, self._arena.aim, np.full(len(group.settings), np.inf)
         if not price[unit]:
             return []
@@ -287,7 +289,10 @@ class _Cell:
         return [ScoredSetting(setting, price, *numbers_of) for setting, *numbers_of in numbers]
 
     def _choose_best(self, candidates: Sequence[ScoredSetting], unit: str) -> Chosen:
-        """Choose the setting of least price to the aim, or of least score where none reaches it."""
+        """Choose the setting of least price to the aim, or of least score where none reaches it.
+
+        unit: of the budget.
+        """
         tune, aim, score = self._arena.tune, self._arena.aim, self._metric
         values = [each.score for each in candidates]
         reason = f"least {score} of worst after {self._arena.budget[unit]:g} {unit}"
@@ -323,7 +328,7 @@ class _Cell:
         return Chosen(chosen, price, about)
 
     def _edge_of_search(self, chosen: Chosen) -> str | None:
-        """Return which of the values tried was chosen, "least" or "largest", or None.
+        """Return the end of the search at which the choice lies, "least" or "largest", or None.
 
         None, too, where all diverge, or where larger values are not stable.
         """
@@ -351,7 +356,6 @@ class _Cell:
         if arena.epsilon is not None:
             assert network.conditions.privacy is not None
             chosen.about["sigma"] = network.conditions.privacy.sigma
-            yield _row_of_network(last, f"sigma_by_{unit}", chosen.about["sigma"])
         if (key := f"{setting.sampler} {network.conditions}") not in self._judges:
             named = list(zip(task.stream_names[1:], task.problems[1:], strict=True))
             self._judges[key] = self._make_laws(named, [setting.sampler] * arena.sets, network)
@@ -365,13 +369,10 @@ class _Cell:
         last, score, end = self._last, self._metric, self._count(unit, price)
         if end < 1:  # too dear: it stays where it starts
             yield from _rows_of_scores(last, f"{score}_by_{unit}", scores.take_last(path.bias([0])))
-            for number in range(self._arena.sets):
-                yield _row_of_network(last, f"status.{unit}_set_{number + 1}", 0.0)
             return
         due = scores.grid(end, PER_OCTAVE)
         b2, further = path.measure(due, self._run.metrics)
-        final = scores.take_last(b2)
-        yield from _rows_of_scores(last, f"{score}_by_{unit}", final)
+        yield from _rows_of_scores(last, f"{score}_by_{unit}", scores.take_last(b2))
         for metric, levels in further:
             if metric in GEOMETRIC:
                 yield from _rows_of_scores(last, f"{metric}_by_{unit}", levels, each=metric in EACH)
@@ -384,10 +385,6 @@ class _Cell:
         for target in scores.TARGETS:
             hit = {level: scores.price_until_solved(of, paid, target) for level, of in b2.items()}
             yield from _rows_of_scores(last, f"{unit}_to_{target:g}", hit)
-        worst = final["worst"]
-        solved = np.where(worst <= max(scores.TARGETS), 1, np.where(np.isfinite(worst), 0, -1))
-        for number, value in enumerate(solved):
-            yield _row_of_network(last, f"status.{unit}_set_{number + 1}", float(value))
         for row, k in enumerate(due if self._arena.curve else ()):
             yield _row_of_network(k, f"spent.{unit}", k * price[unit])
             of_row = {level: values[row] for level, values in b2.items()}

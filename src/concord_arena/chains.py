@@ -172,6 +172,7 @@ class Chains:
         run = self._run
 
         def stream(what: str) -> np.random.Generator:
+            """Return the generator of the random numbers with a label."""
             return streams.generator(run.seed, what, run.paper, run.experiment, name)
 
         measurement = Measurement(
@@ -238,6 +239,7 @@ def _squared_bias(trace: Trace, problem: Problem) -> Levels:
 
 
 def _append_squares(x: np.ndarray) -> np.ndarray:
+    """Return x and its squares along the last axis, (..., 2 dim)."""
     return np.concatenate([x, x**2], axis=-1)
 
 

@@ -31,7 +31,7 @@ _AFTER = "each agent's draws after {} more rounds of averaging"
 
 
 def describe_best(question: Question, rows: Sequence[Candidate]) -> str:
-    """Return the recommendation in a sentence.
+    """Describe the recommendation that answers a question in a sentence.
 
     rows: the candidates, best first.
     """
@@ -90,9 +90,9 @@ def _format_tuned_options(row: Candidate) -> dict[str, Any]:
 def tabulate(
     rows: Sequence[Candidate], lacking: Sequence[tuple[str, str]], wish: Wish
 ) -> pandas.DataFrame:
-    """Return the table of ``Answer``.
+    """Return the table of an ``Answer``, a row for each candidate.
 
-    lacking: (name, reason) of each sampler without a score; they come last.
+    lacking: (name, reason) of each sampler without a score; they come last. wish: of the caller.
     """
     clock = any(row.spent["seconds"] for row in rows)
     table_rows = [

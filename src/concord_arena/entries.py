@@ -91,7 +91,10 @@ def scale_entries(
 
 
 def _choose(stated: Mapping[str, Any], names: Sequence[str]) -> Iterator[tuple[str, Any]]:
-    """Yield (name, entry) pairs whose name or kind a caller chose; raise for unknown names."""
+    """Yield (name, entry) pairs whose name or kind a caller chose; raise for unknown names.
+
+    stated: all entries by name.
+    """
     if isinstance(names, str) or not names:
         raise ConcordError(f"samplers: {short(names)}; give a list, such as ['de_sgld']")
     entry_names = stated.keys() | {kind for kind, _, _ in stated.values()}

@@ -77,6 +77,7 @@ class Answer(Summarized):
 
     @cached_property
     def _sentence(self) -> str:
+        """Return the recommendation in a sentence."""
         with threadpool_limits(1), np.errstate(all="ignore"):
             return describe.describe_best(self._question, self._rows)
 
@@ -266,9 +267,10 @@ def recommend(
 
 
 def _estimate_memory(problem: Problem, wish: Wish, chains: int) -> float:
-    """Estimate the bytes that the laws of settings take, or later trials by a number of chains.
+    """Estimate the bytes that laws of settings take, or trials by a number of chains.
 
-    A trial holds its draws five times: as they are, read out, squared, and joined.
+    A trial holds its draws five times: as they are, read out, squared, and joined. wish: of the
+    caller.
     """
     agents, dim = problem.agents, problem.dim
     size, draws = agents * dim, 1.0

@@ -50,6 +50,7 @@ def ergodic_b2(averaged: Marginals, target: Gaussian) -> Levels:
     """Return, by level, the ergodic b² of averages over time, given the laws of the averages."""
 
     def error(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+        """Return the ergodic b² of averages with these means and covariances."""
         spread = np.diagonal(cov, axis1=-2, axis2=-1) + (mean - target.mean) ** 2
         b2 = (spread / np.diag(target.cov)).max(axis=-1)
         return np.where(b2 <= DIVERGED, b2, np.inf)

@@ -101,9 +101,11 @@ class CoordinatewiseLaws:
         basis = self._basis
 
         def mean(name: str) -> np.ndarray:
+            """Return the means of all coordinates in the original basis, by field."""
             return np.concatenate([getattr(part, name) for part in parts], axis=-1) @ basis.T
 
         def cov(name: str) -> np.ndarray:
+            """Return the covariances of all coordinates in the original basis, by field."""
             along = np.concatenate([getattr(part, name)[..., 0] for part in parts], axis=-1)
             return (basis * along[..., None, :]) @ basis.T
 
@@ -125,6 +127,7 @@ def _laws_by_eigenvectors(
     agents = problem.agents
 
     def no_law(why: str) -> NoLaw:
+        """Return the error that says why the spectrum of the network gives no law."""
         return NoLaw(
             f"laws of {agents} agents are computed by the network's spectrum, but {why}; sample it"
         )

@@ -87,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
     def command(name: str, text: str, *parts: Part) -> argparse.ArgumentParser:
+        """Add a command with its arguments to the parser; return its own parser."""
         shown: dict[str, Any] = {"help": text} if name in FIRST else {}
         sub = commands.add_parser(name, description=text, **shown)
         sub.set_defaults(command=name, text=f"{name}: {text}")
@@ -95,30 +96,37 @@ def _parser() -> argparse.ArgumentParser:
         return sub
 
     def takes(*names: str, **options: Any) -> Part:
+        """Return a function that adds one argument to a parser."""
         return lambda sub: sub.add_argument(*names, **options)
 
     def config(sub: argparse.ArgumentParser) -> None:
+        """Add the options of the configuration."""
         sub.add_argument("--config", type=Path, default=CONFIG, help="default: %(default)s")
         sub.add_argument("--scale", choices=("paper", "smoke", "full"), help="overrides the config")
         sub.add_argument("--seed", type=int, help="overrides the config")
 
     def study(sub: argparse.ArgumentParser) -> None:
+        """Add the argument for a study, and the options of the configuration."""
         sub.add_argument("study", type=Path, help="config/papers/<key>")
         config(sub)
         sub.set_defaults(planned=None)
 
     def plugins_of(default: str) -> Part:
+        """Return a function that adds the option for the study whose plug-ins are used."""
         text = f"folder of the study whose plug-ins are used (default: {default})"
         return takes("--study", dest="plugins", metavar="STUDY", type=Path, help=text)
 
     def plugins(sub: argparse.ArgumentParser) -> None:
+        """Add the options of commands about kinds: whose plug-ins, and output for programs."""
         plugins_of("all in config/papers")(sub)
         sub.add_argument("--json", action="store_true", help="for programs")
 
     def output(suffix: str) -> Part:
+        """Return a function that adds the option for one output file with a suffix."""
         return takes("-o", "--output", type=_path((suffix,)), required=True)
 
     def outputs(*suffixes: str) -> Part:
+        """Return a function that adds the option for output files with these suffixes."""
         return takes("-o", "--output", type=_path(suffixes), nargs="+", required=True)
 
     runs = takes("runs", type=Path, help="results/<study>/<experiment>/runs.yaml")
@@ -155,6 +163,7 @@ def _parser() -> argparse.ArgumentParser:
     part = "of several parts that are made apart, numbered from 1"
 
     def parts(sub: argparse.ArgumentParser) -> None:
+        """Add the options for one of several parts of a job."""
         sub.add_argument("--part", type=int, default=1, help=part)
         sub.add_argument("--of", dest="parts", type=int, default=1, help="number of parts")
 
@@ -253,7 +262,10 @@ def explain(options: argparse.Namespace) -> None:
 
 
 def _path(suffixes: Sequence[str]) -> Callable[[str], Path]:
+    """Return a reader of an argument that is the path of an output with one of the suffixes."""
+
     def path(text: str) -> Path:
+        """Return the path that a text stands for; refuse another suffix."""
         if Path(text).suffix not in suffixes:
             allowed = " or ".join(suffixes)
             raise ConcordError(f"{text}: the output must end in {allowed}; rename it")
@@ -263,6 +275,7 @@ def _path(suffixes: Sequence[str]) -> Callable[[str], Path]:
 
 
 def _amount(text: str) -> tuple[str, float]:
+    """Return the price and the amount that a text "price=amount" stands for."""
     name, _, amount = text.partition("=")
     try:
         return name, float(amount)

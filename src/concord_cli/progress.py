@@ -13,6 +13,7 @@ def announce_if_long(what: str) -> Iterator[None]:
     """Print what the program does, if it lasts longer than ``progress.PATIENCE`` seconds."""
 
     def say() -> None:
+        """Print what the program does, above a progress bar if there is one."""
         if "tqdm" in sys.modules:  # a bar may be there, which makes room
             sys.modules["tqdm"].tqdm.write(f"concord: {what} ...", file=sys.stderr)
         else:

@@ -14,7 +14,7 @@ from concord_studies.io import read_text
 
 
 def changes(options: Namespace) -> Mapping[str, Any]:
-    """Return what the options change of the configuration."""
+    """Return the settings of the configuration that command-line options change, by name."""
     values = vars(options)
     return {k: values[k] for k in ("scale", "seed", "pairs") if values.get(k) is not None}
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from concord import kinds
-from concord.contracts import declaration_of_problem
 from concord.errors import ConcordError, nearest, short
 from concord.hints import meaning_of
 from concord.kinds import ROOMS, display_name, options_of
 from concord.mistakes import describe_type
 from concord.options import plain
+from concord_studies.contracts import declaration_of_problem
 
 if TYPE_CHECKING:
     from concord_studies.metrics import MetricFamily

@@ -77,7 +77,7 @@ def forget_files() -> None:
 
 @cache
 def _digest_code(roots: tuple[str | Path, ...]) -> dict[str, Any]:
-    """Compute what ``digest_code`` returns, once in a process for each sequence of roots."""
+    """Compute the digests of ``digest_code``, once in a process for each tuple of roots."""
     files = import_closure(*roots)
     names = sorted({name for file in files.values() for name in file.libraries})
     return {
@@ -193,7 +193,10 @@ def _lazy_modules(package: str) -> Mapping[str, str]:
 
 
 def _find_kind_files(words: Iterable[str], plugins: Path | None) -> Iterator[str]:
-    """Yield the files that define kinds of these names, built in or in a folder of plug-ins."""
+    """Yield the files that define kinds of some names, built in or in a folder of plug-ins.
+
+    words: texts in code that may be names of kinds.
+    """
     for room in kinds.ROOMS:
         for word in words:
             if word in kinds.built_in(room):

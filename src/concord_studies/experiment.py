@@ -19,7 +19,6 @@ from traceback import print_exception
 from typing import Any, ClassVar
 
 from concord import kinds
-from concord.contracts import declaration_of_problem
 from concord.errors import ConcordError
 from concord.progress import each
 from concord.sampling.netcdf import write_traces
@@ -27,6 +26,7 @@ from concord.sampling.trace import Trace, join_traces
 from concord.sampling.trace_files import read_traces
 from concord.streams import CHAINS_PER_BLOCK
 from concord_studies import metrics
+from concord_studies.contracts import declaration_of_problem
 from concord_studies.datasets.registry import files_of
 from concord_studies.digests import digest, digest_code
 from concord_studies.guard import Guard

@@ -23,7 +23,7 @@ def has_planned_name(path: Path) -> bool:
 
 
 class Guard:
-    """Checks, when a job begins and when it ends, that its inputs are those of its statement.
+    """A guard that compares the inputs of a job with its statement, at its begin and end.
 
     Inputs are code, data and parameters. A statement that the plan has not named is a user's own
     and is not checked.
@@ -40,7 +40,7 @@ class Guard:
         find: Callable[[], Mapping[str, Any]] = dict,
         files: Iterable[Path] = (),
     ) -> None:
-        """Check for the first time; a ConcordError if anything differs.
+        """Compare a job's inputs with its statement; raise a ConcordError if any differs.
 
         path: the statement's file; None: nothing is checked. output: the file that the job makes.
         roots: the modules and files of its code, as of ``digest_code``. find: returns further
@@ -65,7 +65,10 @@ class Guard:
             self._check()
 
     def check_again(self) -> None:
-        """Check again when the job ends, before the result's provenance names the statement."""
+        """Compare the job's inputs with its statement again, at the end of the job.
+
+        This is before the result's provenance names the statement.
+        """
         if not self.compares:
             return
         digests.forget_files()

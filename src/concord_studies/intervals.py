@@ -18,7 +18,7 @@ _ENDS = [50 * (1 - LEVEL), 50 * (1 + LEVEL)]
 
 @cache
 def replication_reach(count: float, numbers: int = 1) -> float:
-    r"""Return how far a replication's interval can reach, in half-widths of the first.
+    r"""Return the distance that a replication's interval can reach, in half-widths of the first.
 
     .. math::
         \sqrt 2 + \sqrt{F_{1 - 0.05/m}(n - 1, n - 1)}

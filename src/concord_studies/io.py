@@ -98,6 +98,7 @@ def _refusal(place: Any, problem: str) -> Exception:
 
 
 def _refuse_tag(loader: Any, node: Any) -> None:
+    """Refuse a YAML tag, at its line and column."""
     raise _refusal(node, f"the tag {short(node.tag)} is not allowed; write the plain value")
 
 

@@ -66,7 +66,7 @@ def sha256(path: Path) -> str:
 
 
 def provenance_path(path: Path) -> Path:
-    """Return where the provenance of a result is."""
+    """Return the path of the file with the provenance of a result."""
     return path.with_suffix(".json")
 
 

@@ -258,7 +258,7 @@ def range_of_numbers(value: Sequence[float], lo: Sequence[float], hi: Sequence[f
 
 
 def _count_places(value: float, half: float) -> int:
-    """Return how many digits behind the point a text shows of a number with a half width."""
+    """Return the number of digits behind the point that a number with this half width shows."""
     if abs(value) < 1e-12 or (value == round(value) and half == 0):
         return 0
     carried = 1 - math.floor(math.log10(abs(value)))

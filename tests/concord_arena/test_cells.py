@@ -171,9 +171,6 @@ def test_an_entry_that_diverges_is_infinite_and_stays(study):
     assert values(found, "b2_by_gradients") == [np.inf]
     assert values(found, "gradients_to_1") == [np.inf]
     assert values(found, "stationary_b2") == [np.inf]
-    assert [row.value for row in found.rows if row.metric.startswith("status.gradients")] == [
-        -1
-    ] * 3
 
 
 def test_what_does_not_apply_says_why(study):
@@ -449,6 +446,5 @@ def test_all_hide_for_the_same_epsilon_what_they_send(study, entry, options, tun
         epsilon=("sets: 3, curve: true", "sets: 1, sampled: true, epsilon: 4.0"),
         hide=("iterations: 400 }", f"iterations: 400, {hidden} }}"),
     )  # fmt: skip
-    (noise,) = values(found, "sigma_by_gradients", "network")
+    noise = found.choice["gradients"]["sigma"]
     assert epsilon(2 * 3.0 * np.sqrt(releases) / noise, 1e-5) == pytest.approx(4.0)
-    assert found.choice["gradients"]["sigma"] == noise

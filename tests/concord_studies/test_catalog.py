@@ -7,7 +7,7 @@ import pytest
 from concord import kinds
 from concord.kinds import ROOMS
 from concord_cli.__main__ import main
-from concord_studies.catalog import as_text, describe_kind, summarize_kinds
+from concord_studies.catalog import describe_kind, summarize_kinds
 
 ALL = [(room, kind) for room in ROOMS for kind in kinds.names(room)]
 
@@ -26,16 +26,6 @@ def test_every_kind_is_described_and_can_be_written_as_json(room, kind):
         assert option["type"] and option["means"], option
     if room == "samplers":
         assert all(about[key] for key in ("equation", "source", "price", "needs"))
-
-
-def test_what_readers_see_is_described():
-    assert describe_kind("samplers", "de_sgld")["name"] == "DE-SGLD"
-    assert as_text(describe_kind("samplers", "de_sgld")).startswith("sampler de_sgld (DE-SGLD)\n")
-    assert describe_kind("topologies", "ring")["name"] is None
-    seconds = describe_kind("metrics", "seconds")
-    assert {"metric": "waiting", "is": "share of the time that agents wait"} in seconds["labels"]
-    assert "  w2: column: W2 [95 % interval]" in as_text(describe_kind("metrics", "w2"))
-    assert "axis: simulated time; unit: s" in as_text(seconds)
 
 
 def test_options_have_types_bounds_and_defaults():

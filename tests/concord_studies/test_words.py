@@ -37,41 +37,10 @@ def test_what_a_metric_is(key, text):
     assert words.metric(key, 100) == f"{text}, in per cent"
 
 
-@pytest.mark.parametrize(
-    ("key", "text"),
-    [
-        ("w2", "W2 [95 % interval]"),
-        ("theorem2.step size.value", "step size"),
-        ("gradients_to_0.01", "gradients until b² is 0.01"),
-        ("floor.b2_by_bytes", "floor of b² by bytes"),
-        ("diverged", "chains that diverged, share"),
-    ],
-)
-def test_what_heads_a_column(key, text):
-    assert words.quantity(key) == text
-
-
 def test_conditions_are_told_from_their_values():
     assert metrics.is_condition("lemma12.beta") and metrics.is_condition("gossip.condition_1")
     assert not metrics.is_condition("lemma12.beta.value")
     assert not metrics.is_condition("theorem2.rate") and not metrics.is_condition("w2")
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "text"),
-    [
-        ("sampler", "push_sum_sgld", "Push-sum SGLD"),
-        ("sampler.kind", "de_sgld", "DE-SGLD"),
-        ("sampler", "d_admms", "D-ADMMS"),  # no kind: a label
-        ("topology", "erdos_renyi", "Erdős-Rényi"),
-        ("topology", "no_edges", "No edges"),
-        ("reading", "published", "Published"),
-        ("reading", "published_57", "Published, (57)"),
-    ],
-)
-def test_what_a_kind_is_called(key, value, text):
-    assert words.name(key, value) == text
-    assert words.name(key, value, {value: "Ours"}) == "Ours"
 
 
 def test_every_sampler_has_a_name_of_its_own():

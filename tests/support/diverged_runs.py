@@ -115,9 +115,7 @@ def sound(dim: int, seed: int, chains: int = CHAINS) -> Trace:
         "misclassified": rng.integers(20, 900, counts),
         "predictive_mean": chances.astype(np.float32),
         "predictive_sd": (0.1 * chances).astype(np.float32),
-        **dict.fromkeys(
-            ("unicasts", "unicast_bytes", "broadcasts", "gradients"), STEPS[:chains]
-        ),
+        **dict.fromkeys(("unicasts", "unicast_bytes", "broadcasts", "gradients"), STEPS[:chains]),
         **{"seconds": 0.5 * STEPS[:chains], "waited": 0.1 * STEPS[:chains]},
         "diverged_at": np.full(chains, -1),
     }

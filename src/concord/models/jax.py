@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
-from typing import Any
 
 import numpy as np
 
@@ -70,11 +69,14 @@ class CompiledModel(Model):
             """Return the gradient at x of an agent's share of the terms without rows."""
             return jax.grad(lambda x: -split.terms(x, rows)[1] / agents)(x)
 
-        def minimum(x: Any, b: Any, c: Any, rows: Any, weight: Any, center: Any, root: Any) -> Any:
+        def minimum(
+            x: JaxArray, b: JaxArray, c: JaxArray, rows: JaxArray, weight: JaxArray, *axes: JaxArray
+        ) -> tuple[JaxArray, JaxArray]:
             """Return the minimizer z of a proximal step, near x, and its cost.
 
-            The function of z is f_i(center + root z) + c |z|^2 / 2 - b^T z.
+            The function of z is f_i(center + root z) + c |z|^2 / 2 - b^T z. axes: center and root.
             """
+            center, root = axes
 
             def goal(z: JaxArray) -> JaxArray:
                 """Return the value at z (dim,) of the function that is minimized."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from importlib.util import find_spec
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,15 +18,16 @@ from concord.sampling.partition import PartitionLike
 if find_spec("jax"):  # else ``from_jax`` says what to install
     import jax
     import jax.numpy as jnp
-    from jax import tree_util
+    from jax import Array as JaxArray
+    from jax import stages, tree_util
     from jax.flatten_util import ravel_pytree
 
-Function = Callable[..., Any]  # of pytrees and arrays of JAX
+Function = Callable[..., "JaxArray"]  # of pytrees and arrays of JAX
 
 
 def from_jax(
     log_likelihood: Function,
-    params: Any,
+    params: object,
     data: Data,
     *,
     agents: int | None = None,
@@ -114,7 +114,7 @@ class JaxPosterior(WeightPosterior):
         self,
         log_likelihood: Function,
         predict: Function | None,
-        params: Any,
+        params: object,
         data: Data,
         settings: Settings,
     ) -> None:
@@ -167,7 +167,7 @@ class JaxPosterior(WeightPosterior):
         return max(1, (held[1] - held[0]) // (32 * self.dtype.itemsize))
 
     @cached_property
-    def _arrays(self) -> tuple[Any, Any]:
+    def _arrays(self) -> tuple[JaxArray, JaxArray]:
         """Return features and targets of all rows as arrays of JAX."""
         return jnp.asarray(self._convert(self._X)), jnp.asarray(self._convert(self._y))
 
@@ -178,8 +178,8 @@ class JaxPosterior(WeightPosterior):
         Of a log likelihood that takes one row, it is mapped over rows.
         """
 
-        def given(w: Any, X: Any, y: Any) -> Any:
-            """Return what the caller's function gives of weights w (dim,)."""
+        def given(w: JaxArray, X: JaxArray, y: JaxArray) -> JaxArray:
+            """Return the caller's log likelihoods of rows at weights w (dim,)."""
             return self._log_likelihood(self._unravel(w), X, y)
 
         w, (X, y) = jnp.zeros(self.dim, self.dtype), self._arrays
@@ -195,10 +195,10 @@ class JaxPosterior(WeightPosterior):
         return given
 
     @cached_property
-    def _scores(self) -> Any:
+    def _scores(self) -> stages.Wrapped:
         """Return the compiled gradients of log likelihoods summed over rows."""
 
-        def total(w: Any, X: Any, y: Any, mask: Any) -> Any:
+        def total(w: JaxArray, X: JaxArray, y: JaxArray, mask: JaxArray) -> JaxArray:
             """Return the sum of log p(y_j | X_j, w) over rows j that the mask has."""
             return jnp.where(mask, self._of_rows(w, X, y), 0.0).sum()
 
@@ -206,12 +206,13 @@ class JaxPosterior(WeightPosterior):
         return jax.jit(lambda w, rows, mask, X, y: slopes(w, X[rows], y[rows], mask))
 
     @cached_property
-    def _values(self) -> Any:
+    def _values(self) -> Function:
         """Return the compiled log likelihoods of rows."""
         return jax.jit(jax.vmap(self._of_rows))
 
     @cached_property
-    def _predictions(self) -> Any:
+    def _predictions(self) -> Function:
         """Return the compiled predictions of rows, for each of several weights."""
-        predict: Any = self._predict
+        predict = self._predict
+        assert predict is not None  # as is checked before
         return jax.jit(jax.vmap(lambda w, X: predict(self._unravel(w), X), in_axes=(0, None)))

@@ -86,7 +86,10 @@ class LocalModel(Problem):
         return self._whole.constrain(self._embed(x, np.nan))
 
     def _embed(self, x: Array, others: Array | float) -> Array:
-        """Return all coordinates at positions x, those of other agents as given."""
+        """Return all of the model's latents at positions x, (chains, agents, latents).
+
+        others: the values that latents of other agents' rows get.
+        """
         whole = np.empty((*x.shape[:-1], self._whole.dim + 1))
         whole[..., :-1] = others
         whole[..., self._agent, self._places] = self.position(x)
@@ -105,7 +108,11 @@ class LocalModel(Problem):
         return np.vecmat(own, self.root) + np.where(self._is_padding, x, 0.0)
 
     def _read_draws(self, draws: Array, shared: int) -> Array:
-        """Return unconstrained draws of all coordinates in those of the problem's whole model."""
+        """Convert draws of the model's unconstrained latents to coordinates of this problem.
+
+        draws: (draws, latents). shared: the number of shared coordinates. The result has the shared
+        coordinates and then those of one agent after another, as ``share_all`` orders them.
+        """
         padding = np.random.default_rng(0).standard_normal((len(draws), *self._places.shape))
         each = np.append(draws, np.zeros((len(draws), 1)), axis=1)[:, self._places]
         each = np.where(self._is_padding, padding, each - self.center)

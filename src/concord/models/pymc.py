@@ -169,7 +169,10 @@ class _PyMC(Split):
         self.observe(name, self.model.rvs_to_values[variable].eval(), owned=True)
 
     def _term_axis(self, variable: TensorVariable, term: TensorVariable) -> int | None:
-        """Return the axis of a variable's log density that counts rows. None if it has none."""
+        """Return the axis of a variable's log density that counts rows. None if it has none.
+
+        term: the variable's log density.
+        """
         axis = self._row_axis(variable)
         if axis is not None and axis >= term.ndim:
             raise ConcordError(

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,14 +20,15 @@ from concord.sampling.partition import PartitionLike
 
 if find_spec("torch"):  # else ``from_torch`` says what to install
     import torch
+    from torch import Tensor
     from torch.func import functional_call, grad, vmap
     from torch.nn import functional
 
-Tensors = Callable[..., Any]  # a function of tensors
+Tensors = Callable[..., "Tensor"]  # a function of tensors
 
 
 def from_torch(
-    module: Any,
+    module: torch.nn.Module,
     data: Data,
     *,
     agents: int | None = None,
@@ -135,11 +136,11 @@ class TorchPosterior(WeightPosterior):
 
     def __init__(
         self,
-        module: Any,
+        module: torch.nn.Module,
         functions: tuple[Tensors, Tensors | None],
         data: Data,
         settings: Settings,
-        device: Any,
+        device: torch.device,
     ) -> None:
         self._fresh = copy.deepcopy(module).cpu()  # of which starts are drawn
         self._module = copy.deepcopy(module).eval().to(device)
@@ -194,7 +195,7 @@ class TorchPosterior(WeightPosterior):
         for count in (1, 2):
             X, y = self._data_of(np.zeros(count, dtype=np.intp))
 
-            def keep(tensor: Any, place: int = count - 1) -> Any:
+            def keep(tensor: Tensor, place: int = count - 1) -> Tensor:
                 """Count a tensor that is kept for the gradient, and return it."""
                 kept[place] += tensor.numel()
                 return tensor
@@ -204,33 +205,33 @@ class TorchPosterior(WeightPosterior):
         return COPIES * (kept[1] - kept[0])
 
     @cached_property
-    def _tensors(self) -> tuple[Any, Any]:
+    def _tensors(self) -> tuple[Tensor, Tensor]:
         """Return features and targets of all rows as tensors of the device."""
         X, y = (self._tensor(self._convert(array)) for array in (self._X, self._y))
         return X, y
 
-    def _tensor(self, array: np.ndarray) -> Any:
+    def _tensor(self, array: np.ndarray) -> Tensor:
         """Return an array as a tensor of the device; numbers of classes are 64-bit integers."""
         tensor = torch.from_numpy(np.require(array, requirements=["C", "W"]))
         is_number = array.dtype.kind in "iu"
         return tensor.to(self._device, dtype=torch.int64 if is_number else None)
 
-    def _data_of(self, rows: np.ndarray) -> tuple[Any, Any]:
+    def _data_of(self, rows: np.ndarray) -> tuple[Tensor, Tensor]:
         """Return features and targets of rows of any shape."""
         places, (X, y) = self._tensor(rows), self._tensors
         return X[places], y[places]
 
-    def _outputs(self, w: Any, X: Any) -> Any:
+    def _outputs(self, w: Tensor, X: Tensor) -> Tensor:
         """Return the module's outputs of rows X (batch, ...) at weights w (dim,)."""
         pieces = zip(self._shapes.items(), w.split(self._sizes), strict=True)
         weights = {name: piece.reshape(shape) for (name, shape), piece in pieces}
         return functional_call(self._module, weights, (X,))
 
-    def _of_rows(self, w: Any, X: Any, y: Any) -> Any:
+    def _of_rows(self, w: Tensor, X: Tensor, y: Tensor) -> Tensor:
         """Return log p(y_j | h_w(X_j)) of each row j, (batch,)."""
         return self._log_likelihood(self._outputs(w, X), y)
 
-    def _sum(self, w: Any, X: Any, y: Any, mask: Any) -> Any:
+    def _sum(self, w: Tensor, X: Tensor, y: Tensor, mask: Tensor) -> Tensor:
         """Return the sum of log p(y_j | h_w(X_j)) over rows j that the mask has."""
         return (self._of_rows(w, X, y) * mask).sum()
 
@@ -253,24 +254,24 @@ def _find_likelihood(name: object, sd: float) -> tuple[Tensors, Tensors]:
     return likelihoods[name]
 
 
-def _categorical(outputs: Any, y: Any) -> Any:
+def _categorical(outputs: Tensor, y: Tensor) -> Tensor:
     """Return log softmax(outputs)_y of each row."""
     return -functional.cross_entropy(outputs, y.long(), reduction="none")
 
 
-def _bernoulli(outputs: Any, y: Any) -> Any:
+def _bernoulli(outputs: Tensor, y: Tensor) -> Tensor:
     """Return the log probability of y, 0 or 1, of each row, where outputs are log odds of 1."""
     odds = outputs.reshape(y.shape)
     return -functional.binary_cross_entropy_with_logits(odds, y.to(odds.dtype), reduction="none")
 
 
-def _of_two_classes(outputs: Any) -> Any:
+def _of_two_classes(outputs: Tensor) -> Tensor:
     """Return the probabilities of 0 and 1, (..., 2), from log odds (...) or (..., 1)."""
     odds = outputs.squeeze(-1) if outputs.shape[-1] == 1 else outputs
     return torch.stack([(-odds).sigmoid(), odds.sigmoid()], dim=-1)
 
 
-def _normal(outputs: Any, y: Any, sd: float) -> Any:
+def _normal(outputs: Tensor, y: Tensor, sd: float) -> Tensor:
     """Return the log density of y about the outputs, of each row."""
     errors = ((y - outputs.reshape(y.shape)) / sd).reshape(len(y), -1)
     return -0.5 * (errors**2 + math.log(2 * math.pi * sd**2)).sum(dim=1)

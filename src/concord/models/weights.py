@@ -12,10 +12,10 @@ in parts that keep within a bound of memory, or one after the other (``loop``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from time import perf_counter
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,7 +29,7 @@ from concord.reference import read_reference
 from concord.values import check_masks
 
 Array = np.ndarray
-Data = tuple[Any, Any]  # features X (rows, ...) and targets y (rows, ...)
+Data = tuple[ArrayLike, ArrayLike]  # features X (rows, ...) and targets y (rows, ...)
 Evaluation = Literal["vmap", "loop"] | None  # none: the faster one
 
 ROWS = 1000  # of an agent, that are evaluated together where all rows are
@@ -63,7 +63,7 @@ class WeightPosterior(OneDataSet):
     evaluate: Evaluation
 
     def __init__(
-        self, data: Data, shapes: Mapping[str, tuple[int, ...]], dtype: Any, settings: Settings
+        self, data: Data, shapes: Mapping[str, tuple[int, ...]], dtype: np.dtype, settings: Settings
     ) -> None:
         self._X, self._y = read_rows(data, "data")
         self.test = None if settings.test is None else read_rows(settings.test, "test")
@@ -168,7 +168,7 @@ class WeightPosterior(OneDataSet):
         return {**super().summary(), "evaluated by": f"{self.evaluate}{self._timed}"}
 
     def _chunk(self, rows: int) -> int:
-        """Return how many weights, of so many rows each, are evaluated at once."""
+        """Return the number of weight vectors that are evaluated at once, of ``rows`` rows each."""
         if self.evaluate == "loop":
             return 1
         numbers = COPIES * self.dim + rows * (self.numbers_of_row + self._X[0].size)
@@ -179,7 +179,7 @@ class WeightPosterior(OneDataSet):
         starts = range(0, self._rows.shape[1], ROWS)
         return [(self._rows[:, k : k + ROWS], self._mask[:, k : k + ROWS]) for k in starts]
 
-    def _stack(self, function: Any, x: Array, *by_row: Array) -> Array:
+    def _stack(self, function: Callable[..., Array], x: Array, *by_row: Array) -> Array:
         """Return a library's function of every chain and agent, (chains, agents, ...).
 
         by_row: arrays (agents, batch), or (chains, agents, batch).

@@ -209,7 +209,7 @@ class Channels:
         return self._weigh(matrix, x, self.channels[channel].send(x, self.traffic, self._k))
 
     def mix_known(self, matrix: Matrix, x: np.ndarray, channel: int) -> np.ndarray:
-        """Mix each agent's own vector in x with the last that it heard over a channel."""
+        """Mix each agent's own vector in x with the latest of its neighbors over a channel."""
         return self._weigh(matrix, x, self.channels[channel].latest)
 
     def _weigh(self, matrix: Matrix, x: np.ndarray, received: np.ndarray) -> np.ndarray:

@@ -33,24 +33,23 @@ from msgspec import Meta
 
 from concord.errors import ConcordError
 from concord.networks.graph import Graph, Numbers
-from concord.options import Index, NonNegative, Options, Positive
+from concord.options import NonNegative, Options, Positive
 
 LONGEST_DELAY = 1000  # ticks that a vector takes: all that is under way is kept
 
 
 class ComputeTime(Options):
-    """The time that a gradient takes: a shifted exponential; chosen agents are slower."""
+    """The time that a gradient takes: a shifted exponential, of agent 0 perhaps a longer one."""
 
-    seconds: Annotated[Positive, "mean time of a gradient, of agents that are not slow"]
+    seconds: Annotated[Positive, "mean time of a gradient, of all agents but a slow one"]
     spread: Annotated[
         Annotated[float, Meta(ge=0, lt=1)],
         "standard deviation of the time as a share of its mean: the part that is exponential; the "
         "rest is always needed",
     ] = 0.0
     slowest: Annotated[
-        Annotated[float, Meta(ge=1)], "how many times longer slow agents need for a gradient"
+        Annotated[float, Meta(ge=1)], "how many times longer agent 0 needs for a gradient"
     ] = 1.0
-    slow_agents: Annotated[tuple[Index, ...], "agents that are slow"] = (0,)
 
 
 class LinkTime(Options):
@@ -86,7 +85,7 @@ class Clock:
         if compute is not None:
             self.tick = compute.seconds * (1 - compute.spread)
             self._spread = compute.spread / (1 - compute.spread)
-            slow[list(compute.slow_agents)] = compute.slowest
+            slow[0] = compute.slowest
         self._slow = slow
         self.seconds, self.waited = np.zeros((2, graph.agents, chains))
         self._left = self.draw_times()  # ticks until a gradient is ready
@@ -100,7 +99,7 @@ class Clock:
         return times
 
     def transit_ticks(self, size: float) -> int:
-        """Return how many ticks a message of ``size`` bytes takes over a link.
+        """Return the number of ticks that a message of ``size`` bytes takes over a link.
 
         A ConcordError above ``LONGEST_DELAY`` ticks.
         """

@@ -134,10 +134,8 @@ class Conditions(Options):
 
         where: file and key of the options, for the error's text.
         """
-        slow = self.compute.slow_agents if self.compute else ()
-        liars = self.byzantine.agents if self.byzantine else ()
-        for key, agents in (("compute.slow_agents", slow), ("byzantine.agents", liars)):
-            check_agents(agents, graph.agents, f"{where}.{key}")
+        if self.byzantine:
+            check_agents(self.byzantine.agents, graph.agents, f"{where}.byzantine.agents")
         if self.error_feedback and not self.compression:
             raise ConcordError(f"{where}.error_feedback: nothing is compressed; remove it")
         if self.keeps_time and self.delay is not None:

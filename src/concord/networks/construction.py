@@ -4,6 +4,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from concord import kinds, streams
 from concord.errors import ConcordError, nearest, short
@@ -19,12 +20,12 @@ ROUNDING = 1e-10
 
 
 def network(
-    graph: Any,
+    graph: object,
     agents: int | None = None,
     *,
     seed: int | None = streams.SEED,
     rng: streams.Rng = None,
-    **options: Any,
+    **options: object,
 ) -> Network:
     """Return the network of a kind, a graph or a matrix, over which agents exchange vectors.
 
@@ -94,7 +95,7 @@ def network(
     return Network(_read_graph(graph, agents, options), conditions)
 
 
-def _read_graph(graph: Any, agents: int | None, options: Mapping[str, object]) -> Graph:
+def _read_graph(graph: object, agents: int | None, options: Mapping[str, object]) -> Graph:
     """Return the graph of a kind's name, a mapping, a networkx graph or a matrix.
 
     options: options of the kind; a ConcordError if they come with a graph or a matrix.
@@ -153,7 +154,7 @@ def _agent_names(nodes: Iterable[Hashable]) -> tuple[Hashable, ...]:
     return tuple(numbers) if set(names) == set(numbers) else names
 
 
-def _graph_of_matrix(matrix: Any, names: tuple[Hashable, ...] | None = None) -> Graph:
+def _graph_of_matrix(matrix: ArrayLike, names: tuple[Hashable, ...] | None = None) -> Graph:
     """Return the graph of an adjacency matrix or of a doubly stochastic weight matrix."""
     check_masks(matrix, "network")
     try:

@@ -153,7 +153,7 @@ class Graph:
 
     @cached_property
     def colors(self) -> np.ndarray:
-        """Return which agents have each color, (colors, agents): neighbors have different ones.
+        """Return masks of the agents of each color, (colors, agents); neighbors differ in color.
 
         Agents take, in their order, the first color that no neighbor has taken.
         """
@@ -247,13 +247,20 @@ class Graph:
 
 
 def graph_of_pairs(
-    name: str, agents: int, pairs: ArrayLike, directed: bool = False, **fields: Any
+    name: str,
+    agents: int,
+    pairs: ArrayLike,
+    directed: bool = False,
+    *,
+    weights: Matrix | None = None,
+    nodes: tuple[Hashable, ...] | None = None,
+    server_messages: np.ndarray | None = None,
 ) -> Graph:
     """Return the graph whose edges are given pairs of agents; a pair may repeat.
 
     A ConcordError if an edge joins an agent to itself.
     name: the graph's kind. pairs: (edges, 2); in a directed graph the second agent hears the first.
-    fields: other fields of ``Graph``.
+    weights, nodes, server_messages: as of ``Graph``.
     """
     ends = np.array(pairs, dtype=np.intp).reshape(-1, 2)
     loops = ends[ends[:, 0] == ends[:, 1], 0]
@@ -263,7 +270,7 @@ def graph_of_pairs(
         ends = np.sort(ends, axis=1)
     numbers = np.unique(ends[:, 0] * agents + ends[:, 1])
     edges = np.column_stack(np.divmod(numbers, agents))
-    return Graph(agents, edges, directed=directed, name=name, **fields)
+    return Graph(agents, edges, directed, weights, nodes, server_messages, name)
 
 
 def check_agents(numbers: Iterable[int], agents: int, where: str) -> None:

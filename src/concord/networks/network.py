@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from copy import copy
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
@@ -86,7 +86,7 @@ class Network(Summarized):
         self.clock: Clock | None = None
         self.meter = Meter(graph)
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """Return the graph's sizes, and the conditions that differ from the defaults, by name."""
         degrees, edges, usual = self.degrees, len(self.graph.edges), plain(Conditions())
         return {
@@ -261,6 +261,7 @@ class Network(Summarized):
         r"""Return :math:`\sum_j W_{ij} x_j` with the neighbors' last vectors; nothing is sent.
 
         x: each agent's own vector, (chains, agents, dim). channel: that of the neighbors' vectors.
+        weights: the matrix W.
         """
         own = self.select_shared(x)
         if self._channels is None:
@@ -354,7 +355,8 @@ class Network(Summarized):
     def matrix(self, weights: str | float) -> Matrix:
         """Return the mixing matrix of a name or a number (``mixing_matrix``).
 
-        It is cached, of numbers the last one.
+        weights: the name, or the weight of every edge. Matrices of names are cached, and that of
+        the last number.
         """
         key = weights if isinstance(weights, str) else "number"
         if self._matrices.get(key, (None, None))[0] != weights:
@@ -400,6 +402,8 @@ def _sweep(matrix: Matrix, x: np.ndarray, plus: np.ndarray | None) -> np.ndarray
     r"""Return the positions after agents moved one after another, each seeing the moved ones.
 
     .. math:: x'_i = \sum_{j<i} M_{ij} x'_j + \sum_{j \ge i} M_{ij} x_j + r_i
+
+    matrix: M. x: the positions before, (chains, agents, dim). plus: r; None: zero.
     """
     dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
     moved = x.copy()

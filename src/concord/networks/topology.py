@@ -1,6 +1,6 @@
 """Kinds of topologies: graphs over any number of agents, by name and options."""
 
-from typing import Annotated, Any, Protocol, Self, runtime_checkable
+from typing import Annotated, Protocol, Self, runtime_checkable
 
 import numpy as np
 from msgspec import Meta
@@ -94,15 +94,16 @@ class ChosenTopology(Chosen):
                     f"{where}: kind {self.kind} gives nodes that are not 0 to {agents - 1}; number "
                     "its agents so"
                 )
-        fields: dict[str, Any] = {}
+        weights = messages = None
         if hasattr(self.module, "weights"):
-            fields["weights"] = self.module.weights(self.params, agents)
+            weights = self.module.weights(self.params, agents)
         if hasattr(self.module, "messages"):
-            fields["server_messages"] = np.array(self.module.messages(self.params, agents))
-        return graph_of_pairs(self.kind, agents, edges, directed, **fields)
+            messages = np.array(self.module.messages(self.params, agents))
+        kept = self.kind, agents, edges, directed
+        return graph_of_pairs(*kept, weights=weights, server_messages=messages)
 
 
-def build_graph(kind: str, agents: int, *, where: str = "topology", **options: Any) -> Graph:
+def build_graph(kind: str, agents: int, *, where: str = "topology", **options: object) -> Graph:
     """Return the graph of a kind of topology, such as ``"ring"``, over a number of agents.
 
     A ConcordError if the kind or an option is unknown or does not suit the number of agents; it

@@ -34,7 +34,10 @@ class Trigger(NamedTuple):
     knows_start: bool
 
     def start(self, x0: np.ndarray) -> np.ndarray:
-        """Return what neighbors know of each agent at the start x0, (chains, agents, dim)."""
+        """Return the vectors that neighbors know of each agent at the start, (chains, agents, dim).
+
+        x0: the agents' first positions, of the same shape.
+        """
         return x0 if self.knows_start else np.full_like(x0, np.inf)
 
     def send(

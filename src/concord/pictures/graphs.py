@@ -68,7 +68,7 @@ def draw_graph(axes: Axes, graph: Graph, side: float, names: Sequence[str]) -> N
 
 
 def place_agents(graph: Graph) -> np.ndarray:
-    """Return where each agent is drawn, (agents, 2), centered, within [-1, 1]."""
+    """Return the places of agents in a drawing, (agents, 2), centered, within [-1, 1]."""
     if graph.name in ROUND or graph.agents < 3:
         angle = np.pi / 2 - 2 * np.pi * np.arange(graph.agents) / graph.agents
         return np.column_stack([np.cos(angle), np.sin(angle)])

@@ -11,12 +11,12 @@ arrays, ``concord.problems.linear_regression(X, y, agents=20)``. Other kinds tak
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
 
 from concord.kinds import exists, find, names
+from concord.problem import Problem
 
 
-def __getattr__(name: str) -> Callable[..., Any]:
+def __getattr__(name: str) -> Callable[..., Problem]:
     """Return the function that builds problems of kind ``name``, or ``quadratic``."""
     if name == "quadratic":
         return import_module("concord.problems.quadratic_problem").quadratic

@@ -44,7 +44,7 @@ class SignedFeatures(NamedTuple):
 
     @classmethod
     def from_signed(cls, signed: np.ndarray) -> SignedFeatures:
-        """Return the arrays that the steps need, computed from signed features (A, points, dim)."""
+        """Return the arrays that Newton steps need, from signed features (agents, points, dim)."""
         products = (signed[..., :, None] * signed[..., None, :]).reshape(*signed.shape[:2], -1)
         sizes = np.linalg.norm(signed, axis=-1).sum(axis=-1)
         return cls(signed, np.ascontiguousarray(signed.swapaxes(1, 2)), products, sizes)

@@ -18,9 +18,10 @@ PriorShare = Annotated[
 
 
 def prior_share(share: str, agents: int, local: np.ndarray | None = None) -> Any:
-    """Return how many log priors an agent's potential holds: 1 / N for ``split``, 0, 1 or 2.
+    """Return the number of log priors in an agent's potential: 1 / N, 0, 1 or 2.
 
-    Of local coordinates, a mask (dim,), it holds the whole prior. The result is then an array.
+    share: ``split``, ``omitted``, ``whole`` or ``twice``. Of local coordinates, a mask (dim,), a
+    potential holds the whole prior. The result is then an array.
     """
     if local is not None and share != "split":
         raise ConcordError(f"prior_share: {share} does not go with local coordinates; use split")

@@ -62,7 +62,10 @@ def divide_rows(
 
 
 def choose_partition(way: PartitionLike) -> Partition:
-    """Return the partition of a kind's name, or of a mapping with a kind and options."""
+    """Return the partition that a caller gives: by the name of its kind, or with options.
+
+    way: the name, a mapping with ``kind`` and options, or a choice.
+    """
     return Partition.parse({"kind": way} if isinstance(way, str) else way, "partition")
 
 

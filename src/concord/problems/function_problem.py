@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -75,6 +74,8 @@ class Problem(OneDataSet):
     (100, 101, 4, 2)
     """
 
+    potential: Callable[[np.ndarray], np.ndarray]
+
     def __init__(
         self,
         gradient: Function,
@@ -94,15 +95,14 @@ class Problem(OneDataSet):
         self.agents, self.dim = build(Count, agents, "agents"), build(Count, dim, "dim")
         self.local = mask = read_local(local, self.dim)
         size = self.dim if mask is None else int(number_coordinates(mask, self.agents).max()) + 1
-        functions: dict[str, object] = {
-            "gradient": gradient,
-            "potential": potential,
-            "hessian_product": hessian_product,
-            "prox": prox,
-            "batch_gradient": batch_gradient,
-            "predict": predict,
+        shaped = {  # and how many axes of x their results have
+            "potential": (potential, 2),
+            "hessian_product": (hessian_product, 3),
+            "batch_gradient": (batch_gradient, 3),
         }
-        for name, function in functions.items():
+        stated: dict[str, object] = {name: function for name, (function, _) in shaped.items()}
+        stated |= {"gradient": gradient, "prox": prox, "predict": predict}
+        for name, function in stated.items():
             if not callable(function) and (function is not None or name == "gradient"):
                 raise ConcordError(f"{name}: {short(function)} is no function; give one of x")
         if posterior is not None and not isinstance(posterior, Gaussian):
@@ -113,7 +113,7 @@ class Problem(OneDataSet):
                 "them equal"
             )
         known = None if reference is None else read_reference(reference, size, "reference")
-        self.posterior: Any = posterior
+        self.posterior: Gaussian | PosteriorByAgent | None = posterior
         if mask is not None and posterior is not None:
             self.posterior = PosteriorByAgent(posterior, mask, self.agents)
         if mask is not None and known is not None:
@@ -122,20 +122,13 @@ class Problem(OneDataSet):
             self.reference = known
         self._gradient = gradient
         # Only those that are given: a problem offers what it has.
-        if potential is not None:
-            self.potential = partial(_evaluate, "potential", potential, 2)
-        if hessian_product is not None:
-            self.hessian_product: Callable[..., np.ndarray] = partial(
-                _evaluate, "hessian_product", hessian_product, 3
-            )
+        for name, (function, axes) in shaped.items():
+            if function is not None:
+                setattr(self, name, partial(_evaluate, name, function, axes))
         if prox is not None:
             self.minimize: Callable[..., tuple[np.ndarray, Cost]] = partial(_minimize, prox)
         if batch_gradient is not None or counts is not None:
             self.counts = _read_counts(counts, self.agents)
-        if batch_gradient is not None:
-            self.batch_gradient: Callable[..., np.ndarray] = partial(
-                _evaluate, "batch_gradient", batch_gradient, 3
-            )
         if predict is not None:
             self.predict: Function = predict
 

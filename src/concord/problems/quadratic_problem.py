@@ -13,7 +13,12 @@ from numpy.typing import ArrayLike
 
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
-from concord.local_coordinates import embed_quadratics, posterior_of_quadratics, read_local
+from concord.local_coordinates import (
+    PosteriorByAgent,
+    embed_quadratics,
+    posterior_of_quadratics,
+    read_local,
+)
 from concord.needs import check_positive_definite
 from concord.problem import ALL, Agents
 from concord.problems.arithmetic import multiply
@@ -51,7 +56,7 @@ class QuadraticProblem(OneDataSet):
         return Gaussian(cov @ self.shift.sum(axis=0), cov)
 
     @property
-    def sampled(self) -> Any:
+    def sampled(self) -> Gaussian | PosteriorByAgent:
         """Return the law proportional to exp(-sum_i f_i), which is the posterior."""
         return self.posterior
 

@@ -17,7 +17,7 @@ def share_all(problem: Problem) -> Problem:
     Parameters
     ----------
     problem
-        Any problem, such as ``concord.problems.quadratic(..., local=[False, True])``.
+        A problem, such as ``concord.problems.quadratic(..., local=[False, True])``.
 
     Returns
     -------

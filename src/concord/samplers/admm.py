@@ -62,7 +62,7 @@ class ADMM(FullGradientSampler[State]):
     ] = True
 
     def check(self, problem: Problem | None, network: Network) -> None:
-        """Refuse networks on which both ends of a link may know different vectors, too.
+        """Also refuse networks on which both ends of a link may know different vectors.
 
         Receivers must reuse the last vector where one is lost, with a barrier and without delays.
         """
@@ -74,7 +74,7 @@ class ADMM(FullGradientSampler[State]):
                 "on_loss: reuse_last, a barrier and no delay, or remove network"
             )
 
-    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
+    def init(self, x0: np.ndarray, problem: Problem, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim), with dual variables u = 0."""
         return State(x0, np.zeros_like(x0))
 

@@ -12,12 +12,13 @@ Price: a gradient (or mini-batch) of all the data per step; no messages.
 Needs: a single agent.
 """
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
-import numpy as np
+from numpy.random import Generator
 
 from concord.needs import Needs
 from concord.networks.network import Network
+from concord.problem import CountedProblem
 from concord.sampler import Positions, Sampler, langevin_noise
 from concord.sampling.schedules import Schedule
 
@@ -31,7 +32,7 @@ class CULA(Sampler[Positions]):
     step_size: Annotated[Schedule, "step size alpha_k"]
 
     def step(
-        self, state: Positions, k: int, problem: Any, network: Network, rng: np.random.Generator
+        self, state: Positions, k: int, problem: CountedProblem, network: Network, rng: Generator
     ) -> Positions:
         """Return w - alpha_k grad U(w) + sqrt(2 alpha_k) v (parayil2020, eq. (5))."""
         x, alpha = state.x, self.step_size(k)

@@ -30,6 +30,7 @@ from concord.networks.compressions import Compression
 from concord.networks.network import Network
 from concord.networks.weights import Weights
 from concord.options import PositiveShare
+from concord.problem import Problem
 from concord.sampler import Sampler, langevin_noise
 from concord.sampling.schedules import Schedule
 
@@ -57,7 +58,7 @@ class CHOCOSGLD(Sampler[State]):
     consensus_step: Annotated[PositiveShare, "varsigma, the share of an average taken"] = 1.0
     weights: Weights = "metropolis"
 
-    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
+    def init(self, x0: np.ndarray, problem: Problem, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim), with estimates x0 at all neighbors."""
         return State(x0, x0)
 

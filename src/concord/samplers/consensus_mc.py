@@ -79,7 +79,7 @@ class ConsensusMC(FullGradientSampler[State]):
     burn_in: Annotated[Index, "iterations that do not enter the moments"] = 0
 
     def check(self, problem: Problem | None, network: Network) -> None:
-        """Refuse agents whose exp(-f_i) is no density, or that cannot draw from it, too."""
+        """Also refuse agents whose exp(-f_i) is no density, or that cannot draw from it."""
         super().check(problem, network)
         if self.step_size is None:
             require(problem, "gram", "give a step_size, without which a Gaussian is drawn from")

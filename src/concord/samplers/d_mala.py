@@ -83,7 +83,7 @@ class DMALA(FullGradientSampler[State]):
     weights: Weights = "metropolis"
 
     def check(self, problem: Problem | None, network: Network) -> None:
-        """Refuse a correction that does not fit the drift, or without Hessians, too."""
+        """Also refuse a correction that does not fit the drift, or that lacks Hessians."""
         super().check(problem, network)
         fitting = {"none": self.drift, "mala": "half"}.get(self.correction, "whole")
         if self.drift != fitting:
@@ -96,7 +96,7 @@ class DMALA(FullGradientSampler[State]):
                 problem, "D-MALA accepts moves of all coordinates by one number that is sent"
             )
 
-    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
+    def init(self, x0: np.ndarray, problem: Problem, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim), with tracked averages zero."""
         width = {"none": 0, "mala": x0.shape[-1]}.get(self.correction, 1)
         return State(x0, np.zeros_like(x0), np.zeros_like(x0[..., :1].repeat(width, -1)))

@@ -14,14 +14,14 @@ Price: a vector to every neighbor and a gradient (or mini-batch) of every agent 
 Needs: a connected network, or no edges at all.
 """
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-import numpy as np
+from numpy.random import Generator
 
 from concord.needs import Needs, require
 from concord.networks.graph import Matrix
 from concord.networks.network import Network
-from concord.problem import Problem
+from concord.problem import CountedProblem, Problem
 from concord.sampler import OrderedSampler, Positions, langevin_noise
 from concord.sampling.schedules import Schedule
 
@@ -44,7 +44,7 @@ class DULA(OrderedSampler[Positions]):
     ] = "with_likelihood"
 
     def check(self, problem: Problem | None, network: Network) -> None:
-        """Refuse a prior that cannot be taken after mixing, too."""
+        """Also refuse a prior that cannot be taken after mixing."""
         super().check(problem, network)
         if self.prior_gradient == "after_mixing":
             require(problem, "prior_gradient", "take prior_gradient: with_likelihood")
@@ -54,7 +54,7 @@ class DULA(OrderedSampler[Positions]):
         return network.matrix(beta)
 
     def step(
-        self, state: Positions, k: int, problem: Any, network: Network, rng: np.random.Generator
+        self, state: Positions, k: int, problem: CountedProblem, network: Network, rng: Generator
     ) -> Positions:
         """Return w - beta L w - alpha s grad f(w) + sqrt(2 alpha) v (parayil2020, eq. (8)).
 

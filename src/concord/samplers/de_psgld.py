@@ -18,16 +18,17 @@ Price: a vector to every neighbor and a gradient (or mini-batch) of every agent 
 Needs: a connected network, or no edges at all.
 """
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+from numpy.random import Generator
 
 from concord.errors import ConcordError
 from concord.needs import Needs
 from concord.networks.network import Network
 from concord.networks.weights import Weights
 from concord.options import Kind, Positive
-from concord.problem import Problem
+from concord.problem import CountedProblem, Problem
 from concord.sampler import OrderedSampler, Positions, langevin_noise
 from concord.sampling.schedules import Schedule
 
@@ -73,7 +74,7 @@ class DEPSGLD(OrderedSampler[Positions]):
     weights: Weights = "metropolis"
 
     def check(self, problem: Problem | None, network: Network) -> None:
-        """Refuse an empty box, too."""
+        """Also refuse an empty box."""
         super().check(problem, network)
         box = self.constraint
         if isinstance(box, Box) and not box.lower < box.upper:
@@ -83,7 +84,7 @@ class DEPSGLD(OrderedSampler[Positions]):
             )
 
     def step(
-        self, state: Positions, k: int, problem: Any, network: Network, rng: np.random.Generator
+        self, state: Positions, k: int, problem: CountedProblem, network: Network, rng: Generator
     ) -> Positions:
         """Return W x - eta (grad f(x) + (x - P_K(x)) / (gamma N)) + sqrt(2 eta) w."""
         x, eta = state.x, self.step_size(k)

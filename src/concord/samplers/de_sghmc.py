@@ -23,6 +23,7 @@ from concord.needs import Needs
 from concord.networks.network import Network
 from concord.networks.weights import Weights
 from concord.options import NonNegative, Positive
+from concord.problem import Problem
 from concord.sampler import OrderedSampler
 from concord.sampling.schedules import Schedule
 
@@ -48,7 +49,7 @@ class DESGHMC(OrderedSampler[State]):
         NonNegative, "standard deviation of the initial velocities v^(0) ~ N(0, . I)"
     ] = 0.0
 
-    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
+    def init(self, x0: np.ndarray, problem: Problem, network: Network, rng: Generator) -> State:
         """Return the state at x0 with velocities v ~ N(0, sd^2 I), both (chains, agents, dim)."""
         v = self.initial_velocity_sd * rng.standard_normal(x0.shape)
         return State(x0, v.astype(x0.dtype, copy=False))

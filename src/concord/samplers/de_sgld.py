@@ -11,13 +11,14 @@ Price: a vector to every neighbor and a gradient (or mini-batch) of every agent 
 Needs: a connected network, or no edges at all.
 """
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
-import numpy as np
+from numpy.random import Generator
 
 from concord.needs import Needs
 from concord.networks.network import Network
 from concord.networks.weights import Weights
+from concord.problem import CountedProblem
 from concord.sampler import OrderedSampler, Positions, langevin_noise
 from concord.sampling.schedules import Schedule
 
@@ -32,7 +33,7 @@ class DESGLD(OrderedSampler[Positions]):
     weights: Weights = "metropolis"
 
     def step(
-        self, state: Positions, k: int, problem: Any, network: Network, rng: np.random.Generator
+        self, state: Positions, k: int, problem: CountedProblem, network: Network, rng: Generator
     ) -> Positions:
         """Return W x - eta grad f(x) + sqrt(2 eta) w (gurbuzbalaban2021, eq. (1.1))."""
         x, eta = state.x, self.step_size(k)

@@ -71,14 +71,14 @@ class DGLMC(FullGradientSampler[State]):
     ] = None
 
     def check(self, problem: Problem | None, network: Network) -> None:
-        """Refuse a coupling that is no invertible matrix, too; particles need potentials."""
+        """Also refuse a coupling that is no invertible matrix, and particles without potentials."""
         super().check(problem, network)
         if problem is not None:
             coupling_matrices(self.coupling, problem.dim)
         if self.particles:
             require(problem, "potential", "remove particles")
 
-    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
+    def init(self, x0: np.ndarray, problem: Problem, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim), with copies z = x0."""
         if self.particles:
             x0 = np.repeat(x0[:, :1], network.agents, axis=1)  # one theta, which may stay
@@ -108,7 +108,10 @@ class DGLMC(FullGradientSampler[State]):
         return z - gamma * (np.dot(problem.gradient(z), G) + (z - theta) / self.tolerance)
 
     def _log_odds(self, x: Any, theta: Any, z: Any, gamma: float, problem: Any, rng: Any) -> Any:
-        """Return the logarithm of the odds by which theta is accepted in place of x, (chains,)."""
+        """Return the logarithm of the odds by which theta is accepted in place of x, (chains,).
+
+        z: the copies, from which particles step with size gamma.
+        """
         A, K = coupling_matrices(self.coupling, problem.dim)[0], self.particles or 0
         odds = (problem.potential(x) - problem.potential(theta)).sum(axis=1)
         problem.pay(2 * (K - 1))  # one of each particle, as in the released code; all are the same

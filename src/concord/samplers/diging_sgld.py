@@ -55,7 +55,7 @@ class DIGingSGLD(Sampler[State]):
     weights: Weights = "metropolis"
 
     def check(self, problem: Problem | None, network: Network) -> None:
-        """Refuse networks with privacy on which neighbors know the first gradients, too."""
+        """Also refuse networks with privacy on which neighbors know the first gradients."""
         super().check(problem, network)
         if network.conditions.privacy and network.conditions.on_loss == "reuse_last":
             raise ConcordError(

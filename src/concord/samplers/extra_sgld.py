@@ -32,6 +32,7 @@ from numpy.random import Generator
 from concord.needs import Needs
 from concord.networks.network import Network
 from concord.networks.weights import Weights
+from concord.problem import Problem
 from concord.sampler import Sampler, langevin_noise
 from concord.sampling.schedules import Schedule
 
@@ -55,7 +56,7 @@ class EXTRASGLD(Sampler[State]):
     ] = 0.5
     weights: Weights = "metropolis"
 
-    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
+    def init(self, x0: np.ndarray, problem: Problem, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim), with corrections u = 0."""
         return State(x0, np.zeros_like(x0))
 

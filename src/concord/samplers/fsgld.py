@@ -66,7 +66,7 @@ class FSGLD(Sampler[State]):
     local_steps: Annotated[Count, "steps n that an agent takes before theta goes back"] = 1
 
     def check(self, problem: Problem | None, network: Network) -> None:
-        """Refuse surrogates of potentials whose modes and Hessians do not give them, too."""
+        """Also refuse surrogates of potentials whose modes and Hessians do not give them."""
         super().check(problem, network)
         if self.surrogates == "laplace":
             for method in ("minimize", "hessian_product"):
@@ -74,7 +74,7 @@ class FSGLD(Sampler[State]):
             if problem is not None:
                 check_positive_definite(laplace_surrogates(problem)[0])
 
-    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
+    def init(self, x0: np.ndarray, problem: Problem, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim), with the surrogates' drift precomputed."""
         if self.surrogates == "none":
             return State(x0, np.empty(0), np.empty(0))

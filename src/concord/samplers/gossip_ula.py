@@ -76,7 +76,7 @@ class GossipULA(FullGradientSampler[State]):
     ] = "nothing"
 
     def check(self, problem: Problem | None, network: Network) -> None:
-        """Refuse networks with more than losses, and half a trigger, too."""
+        """Also refuse half a trigger, and networks on which more happens than losses."""
         super().check(problem, network)
         if self.communication == "triggered":
             refuse_local(problem, "a trigger sends an agent's vector as a whole")
@@ -95,7 +95,7 @@ class GossipULA(FullGradientSampler[State]):
                 "loss alone, and none with a trigger, which relies on what all have heard"
             )
 
-    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
+    def init(self, x0: np.ndarray, problem: Problem, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim); the first step draws pairs and noise."""
         trigger, no_draws = trigger_of(self), np.empty(0)
         return State(x0, x0[:0] if trigger is None else trigger.start(x0), no_draws, no_draws)

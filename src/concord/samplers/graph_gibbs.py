@@ -79,7 +79,7 @@ class GraphGibbs(FullGradientSampler[State]):
     ] = None
 
     def check(self, problem: Problem | None, network: Network) -> None:
-        """Refuse agents without a law to draw from, too: quadratic potentials have one."""
+        """Also refuse agents without a law to draw from, which quadratic potentials have."""
         super().check(problem, network)
         if self.step_size is None and problem is not None:
             require(problem, "gram", "give a step_size, without which a Gaussian is drawn from")
@@ -90,7 +90,7 @@ class GraphGibbs(FullGradientSampler[State]):
         ties = network.degrees / self.tolerance
         return problem.gram + ties[:, None, None] * np.eye(problem.dim)
 
-    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
+    def init(self, x0: np.ndarray, problem: Problem, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim), with covariances."""
         if self.step_size is not None:
             return State(x0, np.empty(0), np.empty(0))

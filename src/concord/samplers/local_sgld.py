@@ -76,7 +76,7 @@ class LocalSGLD(Sampler[State]):
     weights: Weights = "metropolis"
 
     def check(self, problem: Problem | None, network: Network) -> None:
-        """Refuse losses where agents renew, or communicate at random, too."""
+        """Also refuse losses where agents renew, or communicate at random."""
         super().check(problem, network)
         if self.common_noise:
             refuse_local(
@@ -90,7 +90,7 @@ class LocalSGLD(Sampler[State]):
                 "else, in every iteration; leave them out, or remove network"
             )
 
-    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
+    def init(self, x0: np.ndarray, problem: Problem, network: Network, rng: Generator) -> State:
         """Return the state at x0, (chains, agents, dim); the first step renews all references."""
         zeros, nothing = np.zeros_like(x0), np.empty(0)
         if self.renewal is None:
@@ -115,7 +115,10 @@ class LocalSGLD(Sampler[State]):
         return State(network.mix(self.weights, x, chains=averaging), reference, control)
 
     def _renew(self, state: State, renewed: np.ndarray, problem: Any, network: Network) -> State:
-        """Renew r = W x and c = W grad f(r) of some chains, a mask (chains,)."""
+        """Renew the references r = W x and controls c = W grad f(r) of some chains.
+
+        renewed: a mask of these chains, (chains,).
+        """
         if not renewed.any():
             return state
         x, where = state.x, renewed[:, None, None]

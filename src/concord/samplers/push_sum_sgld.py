@@ -50,7 +50,7 @@ class PushSumSGLD(Sampler[State]):
     step_size: Annotated[Schedule, "step size eta_k"]
 
     def check(self, problem: Problem | None, network: Network) -> None:
-        """Refuse networks on which the sums of x and y over the agents are not conserved, too."""
+        """Also refuse networks that do not conserve the sums of x and y over the agents."""
         super().check(problem, network)
         if network.is_lossless:
             return
@@ -66,7 +66,7 @@ class PushSumSGLD(Sampler[State]):
                 "are; remove compression, noise, privacy, byzantine and robust"
             )
 
-    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
+    def init(self, x0: np.ndarray, problem: Problem, network: Network, rng: Generator) -> State:
         """Return the state at z = x0, (chains, agents, dim), and y = 1."""
         return State(x0, np.ones_like(x0[..., 0]))
 

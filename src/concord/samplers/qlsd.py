@@ -75,7 +75,7 @@ class QLSD(Sampler[State]):
     ] = None
 
     def check(self, problem: Problem | None, network: Network) -> None:
-        """Refuse more participants than agents, and a mode that is not known, too."""
+        """Also refuse more participants than agents, and a mode that is not known."""
         super().check(problem, network)
         if self.participants is not None and self.participants > network.agents:
             raise ConcordError(

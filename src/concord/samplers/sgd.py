@@ -10,11 +10,12 @@ Price: a gradient (or mini-batch) of all the data per step; no messages.
 Needs: a single agent.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
+from numpy.random import Generator
 
 from concord.networks.network import Network
+from concord.problem import CountedProblem
 from concord.sampler import Positions
 from concord.samplers.c_ula import CULA
 
@@ -30,7 +31,7 @@ class SGD(CULA):
     biased: ClassVar[str] = "a point, the mode: it adds no noise"
 
     def step(
-        self, state: Positions, k: int, problem: Any, network: Network, rng: np.random.Generator
+        self, state: Positions, k: int, problem: CountedProblem, network: Network, rng: Generator
     ) -> Positions:
         """Return w - alpha_k grad U(w) (parayil2020, section 5.3)."""
         return Positions(state.x - self.step_size(k) * problem.gradient(state.x))

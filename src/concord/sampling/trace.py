@@ -101,9 +101,8 @@ class Trace(Summarized):
 
     def rows_after_warm_up(self, warm_up: int = -1) -> np.ndarray:
         """Return the numbers of the recorded iterations' rows after ``warm_up``; -1: a tenth."""
-        if warm_up < 0:
-            return np.flatnonzero(self.draw >= WARM_UP * self.draw[-1])
-        return np.flatnonzero(self.draw > warm_up)
+        late = self.draw > warm_up if warm_up >= 0 else self.draw >= WARM_UP * self.draw[-1]
+        return np.flatnonzero(late)
 
     def groups(self) -> dict[str, list[str]]:
         """Return the names of variables in each of ``GROUPS`` that has any."""

@@ -29,7 +29,10 @@ def read_traces(path: Path) -> dict[str, Trace]:
 
 
 def _read_trace(place: Any) -> Trace:
-    """Read the trace in a group of an open netCDF file. A KeyError if the group has none."""
+    """Read the trace in a group of an open netCDF file. A KeyError if the group has none.
+
+    place: the group, or the file.
+    """
     groups = [place.groups[name] for name in GROUPS if name in place.groups]
     arrays = {n: (of.dimensions, of[...]) for each in groups for n, of in each.variables.items()}
     draw, agent = (place.groups[GROUPS[-1]].variables[name][...] for name in COORDINATES[1:])

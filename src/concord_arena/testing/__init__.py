@@ -79,6 +79,7 @@ def _signature_check(protocol: Any) -> Callable[[Any], None]:
     """Return a check that a kind has the functions of a protocol, with the same parameters."""
 
     def takes_what_the_contract_says(module: Any) -> None:
+        """Check that a kind has the protocol's functions, with the same parameters."""
         for name, expected in list_methods(protocol).items():
             expect(name in dir(module), f"it has no {name}")
             parameters = list(inspect.signature(getattr(module, name)).parameters)

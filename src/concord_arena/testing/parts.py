@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from concord import streams
-from concord.contracts import declaration_of_problem, dtype_of
+from concord.contracts import dtype_of
 from concord.errors import ConcordError
 from concord.networks.topology import ChosenTopology
 from concord.options import plain
@@ -21,6 +21,7 @@ from concord.problems.from_options import NoDataSets
 from concord.sampling import initial, partition
 from concord_arena.testing.runs import sample_run
 from concord_arena.testing.variants import GradientOnly, Inapplicable, expect, regression, variants
+from concord_studies.contracts import declaration_of_problem
 from concord_studies.metrics import Row, check_network, find_family
 
 AGENTS, CHAINS = 3, 2
@@ -56,6 +57,7 @@ def graphs_are_the_same_again(module: Any) -> None:
     """Check that a graph has the same edges at each call, or is refused with a remedy."""
 
     def twice(case: tuple[Any, int]) -> list[Any]:
+        """Return the edges of a graph that is built twice, for a pair of options and size."""
         try:
             kind = ChosenTopology(_kind_name(module), **plain(case[0]))
             return [kind.graph(case[1]).edges.tolist() for _ in range(2)]
@@ -74,6 +76,7 @@ def every_row_has_one_agent(module: Any) -> None:
     """Check that each row goes to one agent, none is left empty, and the generator decides."""
 
     def twice(case: tuple[Any, Any]) -> list[list[np.ndarray]]:
+        """Return the parts of rows that are split twice, for a pair of options and rows."""
         way = partition.Partition(partition.PartitionChoice(_kind_name(module), **plain(case[0])))
         return [way.split(case[1], 5, streams.generator(1, "p")) for _ in range(2)]
 
@@ -96,6 +99,7 @@ def draws_have_the_stated_moments(module: Any) -> None:
     """Check mean and covariance of 10^5 draws of a law, up to five standard errors."""
 
     def draw(params: Any) -> tuple[np.ndarray, Any]:
+        """Return 10^5 draws of a law with some options, and the moments that it states."""
         law = initial.Law(_kind_name(module), **plain(params))
         x = initial.positions(law, GradientOnly(200), (500, 200, 2), streams.generator(1, "x0"))
         return x.reshape(-1, 2), law.moments(2)
@@ -140,6 +144,7 @@ def no_number_of_diverged_chains_is_finite(module: Any) -> None:
     """
 
     def sample_twice(problem: Any) -> list[Any]:
+        """Return a sampled run of a problem, and the rows of metrics of two seeds, by key."""
         check_network(_kind_name(module), None)
         run, other = sample_run(problem), sample_run(problem, seed=2)
         return [run, *({row[:3]: row for row in family.rows(m)} for m in (run, other))]

@@ -178,6 +178,7 @@ def draws_from_its_generator_alone(sampler: Any) -> None:
 
 
 def _are_equal(one: Any, other: Any) -> bool:
+    """Return whether two states have the same arrays."""
     return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(one, other, strict=True))
 
 
@@ -312,7 +313,7 @@ def with_step(sampler: Any, step: float) -> Any:
 
 
 def _find_miss(trial: Trial) -> str:
-    """Return a text on how far a sampler misses the posterior at small steps, "" if it does not."""
+    """Describe how far a sampler misses the posterior at small steps. "" if it does not."""
     problem, missed = trial.problem, []
     try:
         for step in (4.0**-8, 4.0**-9):
@@ -335,7 +336,7 @@ def _find_miss(trial: Trial) -> str:
 
 
 def _miss_by_chains(trial: Trial) -> str:
-    """Return a text on how far chains started in the posterior leave it, "" if they stay."""
+    """Describe how far chains that start in the posterior leave it. "" if they stay."""
     posterior, agents = trial.problem.posterior, trial.problem.agents
     chains, step, rng = 2400 // agents, 0.02 / agents, stream("posterior")
     theta = np.repeat(posterior.sample(chains, rng)[:, None], agents, axis=1)

@@ -12,7 +12,6 @@ import msgspec
 import numpy as np
 
 from concord import streams
-from concord.contracts import declaration_of_problem
 from concord.errors import ConcordError
 from concord.hints import choices, members, tagged_kinds
 from concord.networks.compressions import Compression
@@ -20,6 +19,7 @@ from concord.networks.topology import build_graph
 from concord.problems.kinds import linear_regression
 from concord.sampler import own_options
 from concord.sampling.schedules import Schedule
+from concord_studies.contracts import declaration_of_problem
 
 GRAPHS = [
     build_graph("edge_list", 5, edges=[[0, 1], [0, 4], [1, 2], [2, 3], [1, 4]]),
@@ -81,7 +81,7 @@ class GradientOnly:
         self.agents, self.dim = agents, dim
 
     def from_chain(self, first: int) -> "GradientOnly":
-        """Return the problem itself."""
+        """Return the problem itself, since all chains have the same data."""
         return self
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
@@ -140,7 +140,8 @@ def variants(module: Any) -> Iterator[Any]:
 def _take_turn(every: dict[str, list[Any]], turn: int, shift: int = 0) -> dict[str, Any]:
     """Return one value of each option by name, in turn.
 
-    shift: by how many values the turn moves on from one option to the next.
+    shift: by how many values the turn moves on from one option to the next. every: the values of
+    each option. turn: the number of the turn.
     """
     return {
         name: values[(turn + shift * place) % len(values)]

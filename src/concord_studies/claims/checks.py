@@ -48,7 +48,7 @@ ENDS = "value", "lo", "hi"
 
 @dataclass(frozen=True)
 class Excess:
-    """By how much numbers exceed what a rule allows, case by case.
+    """The excesses of numbers over what a rule allows, case by case.
 
     value, lo, hi: the excess in each case, (cases,), and its interval. A case meets the rule where
     it is at most 0; of a ``strict`` rule where it is below.
@@ -62,7 +62,7 @@ class Excess:
 
     @classmethod
     def from_ends(cls, first: Any, second: Any, strict: bool = False) -> Self:
-        """Return by how much numbers exceed others, first less second, as value, lo and hi.
+        """Return the excesses of numbers over others, with intervals.
 
         first, second: the value, lower and upper end of each number, three arrays of one length.
 
@@ -80,7 +80,7 @@ class Excess:
 
     @property
     def is_broken(self) -> bool:
-        """Whether a case surely does not, and the rule is not met."""
+        """Whether some case surely breaks the rule, so that the rule is not met."""
         return self.failures > 0 and not self.is_met
 
     @property
@@ -95,12 +95,12 @@ class Excess:
 
     @property
     def largest_failure(self) -> float:
-        """The largest excess of those cases; 0 where there are none."""
+        """The largest excess of the cases that surely break the rule; 0 if none does."""
         return float(self.value[self._fails].max(initial=0))
 
     @property
     def decisive_case(self) -> int:
-        """The place of the case that decides: the surest to break the rule, or the nearest to."""
+        """The index of the case that decides: the surest to break the rule, or the nearest to."""
         return int((self.lo if self.is_broken else self.hi).argmax())
 
 
@@ -180,7 +180,7 @@ def _join_shortened(texts: Sequence[str]) -> str:
 
 
 def _describe_range(ours: Numbers) -> str:
-    """Return the smallest and the largest number with their owners as text; all of up to three."""
+    """Describe the smallest and the largest number with their owners; all of up to three."""
     order = np.argsort(ours.value, kind="stable")
     if len(order) <= 3:
         return "; ".join(ours.describe(i) for i in range(len(order)))
@@ -194,7 +194,10 @@ def _subtract(left: Any, right: Any, alike: float = math.inf) -> Any:
 
 
 def _ends(numbers: Numbers, at: Any) -> list[np.ndarray]:
-    """Return value, lower and upper end of numbers at places."""
+    """Return the values of some numbers, and the lower and upper ends of their intervals.
+
+    at: indices of the numbers.
+    """
     return [numbers.value[at], numbers.lo[at], numbers.hi[at]]
 
 
@@ -312,7 +315,7 @@ class Value(_Rule):
     at_most: Annotated[bool, "print says that it is at most this much"] = False
 
     def exceed(self, ours: Numbers) -> Result:
-        """Return by how much the numbers are farther from print than the tolerance."""
+        """Return the excesses of distances to print over the tolerance."""
         low = -math.inf if self.at_most else self.printed - self.tolerance
         high = self.printed + self.tolerance
         numbers = ours.value, ours.lo, ours.hi
@@ -350,7 +353,7 @@ class Order(_Rule):
         return pair_common(lower, higher)
 
     def exceed(self, lower: Numbers, higher: Numbers) -> Result:
-        """Return by how much each lower number exceeds its higher one, times the factor."""
+        """Return the excess of each lower number over its higher one times the factor."""
         i, j = self.pair(lower, higher)
         if self.paired:
             return self._exceed_by_set(lower, higher, list(zip(i, j, strict=True)))
@@ -389,7 +392,10 @@ class Order(_Rule):
 
 
 def _choose(excess: Excess, met: str, broken: str, undecided: str) -> str:
-    """Return the words for numbers that meet a rule, or break it, or for neither."""
+    """Choose one of three texts by whether numbers meet a rule, break it, or leave it open.
+
+    met, broken, undecided: the texts.
+    """
     return met if excess.is_met else broken if excess.is_broken else undecided
 
 
@@ -412,7 +418,7 @@ class Trend(_Rule):
         return _require_one_each("a trend", ours, self.axis)
 
     def exceed(self, ours: Numbers) -> Result:
-        """Return by how much each step along the axis goes the other way."""
+        """Return the size of each step along the axis that goes the wrong way."""
         x = self.pair(ours)
         order = np.argsort(x)
         if self.paired:
@@ -425,7 +431,7 @@ class Trend(_Rule):
         return self._state_steps(Excess.from_ends(*steps, strict=True), text)
 
     def _exceed_by_set(self, ours: Numbers, x: np.ndarray, order: np.ndarray) -> Result:
-        """Return the same for steps between neighbors, paired by data set.
+        """Return the excesses of steps between neighbors, paired by data set.
 
         x: the axis' value of each number. order: indices that sort x.
         """
@@ -442,7 +448,10 @@ class Trend(_Rule):
         return self._state_steps(excess, _join_shortened(texts), sets)
 
     def _state_steps(self, excess: Excess, text: str, sets: Sequence[int] = ()) -> Result:
-        """Return the result of steps, whose margin is the smallest step the right way."""
+        """Return the result of steps, whose margin is the smallest step the right way.
+
+        text: on the steps. sets: the numbers of data sets behind them.
+        """
         what = {"rising": "smallest rise", "falling": "smallest fall"}[self.direction]
         ends = (0 - end.max() for end in (excess.value, excess.hi, excess.lo))
         return Result(excess, text, Margin.from_ends(ends, low=0, what=what), sets=sets)
@@ -466,7 +475,7 @@ class Rate(_Rule):
         return _require_one_each("an exponent", ours, self.against)
 
     def exceed(self, ours: Numbers) -> Result:
-        """Return by how much the exponent lies outside of [at_least, at_most]."""
+        """Return the distance of the exponent to [at_least, at_most]."""
         x = self.pair(ours)
         if (x <= 0).any() or (ours.value <= 0).any():
             raise Missing("an exponent needs positive numbers")
@@ -515,7 +524,7 @@ class Bound(_Rule):
         return _match_each(ours, bound)
 
     def exceed(self, ours: Numbers, bound: Numbers) -> Result:
-        """Return by how much each number exceeds its bound, where that is finite."""
+        """Return the excess of each number over its bound, where that is finite."""
         partner = self.pair(ours, bound)
         claimed = ~np.isposinf(bound.value[partner])
         if not claimed.any():
@@ -544,11 +553,11 @@ class Identity(_Rule):
     tolerance: Annotated[NonNegative, "largest difference that counts as equal"]
 
     def pair(self, left: Numbers, right: Numbers) -> np.ndarray:
-        """Return the place in ``right`` of each number's like."""
+        """Return the index, in ``right``, of the number that belongs to each of ``left``."""
         return _match_each(left, right)
 
     def exceed(self, left: Numbers, right: Numbers) -> Result:
-        """Return by how much more than the tolerance each pair differs."""
+        """Return the excess of the difference of each pair over the tolerance."""
         at = self.pair(left, right)
         lo, hi = right.lo[at], right.hi[at]
         largest = np.maximum(_subtract(left.hi, lo), _subtract(hi, left.lo))
@@ -574,7 +583,7 @@ class Spread(_Rule):
     relative: Annotated[bool, "the tolerance is a fraction of their mean"] = False
 
     def exceed(self, ours: Numbers) -> Result:
-        """Return by how much more than the tolerance the numbers lie apart."""
+        """Return the excess of the spread of the numbers over the tolerance."""
         if len(ours.value) < 2:
             raise Missing("there is one number only, which agrees with itself")
         ranges = [
@@ -603,7 +612,7 @@ class Condition(_Rule):
     quantity: Annotated[Quantity, "numbers that are 1 where the condition is met"]
 
     def exceed(self, ours: Numbers) -> Result:
-        """Return by how much each number of the condition falls short of 1, which is met."""
+        """Return the shortfall of each number of the condition from 1 (met)."""
         short_of = 1 - ours.value
         excess = Excess(short_of, short_of, short_of)
         cases = len(ours.value)
@@ -622,7 +631,7 @@ class Measurement(_Rule):
     quantity: Annotated[Quantity, "our numbers"]
 
     def exceed(self, ours: Numbers) -> Result:
-        """Return the numbers, which no rule judges: nothing is exceeded in no case."""
+        """Return a result with the numbers' text and no cases, since no rule judges them."""
         ends = ours.value.mean(), ours.lo.min(), ours.hi.max()
         margin = Margin.from_ends(ends, what="mean and range")
         return Result(Excess(*np.empty((3, 0))), _describe_range(ours), margin)

@@ -222,7 +222,7 @@ class Comparison:
 
 
 def compare(rows: Sequence[Row], expected_path: Path) -> Comparison:
-    """Return how verdicts differ from the committed ones, study by study.
+    """Compare verdicts with the committed ones, study by study.
 
     Those of smoke scale are not compared, nor those of studies of which none is committed. A claim
     that was not judged here, or not where verdicts were committed, is no change, nor is a verdict
@@ -287,7 +287,7 @@ def note_unvaried_seeds(rows: Iterable[Row], path: Path) -> str:
 
 
 def robustness_by_claim(rows: Iterable[Row]) -> dict[Place, str]:
-    """Return how verdicts hold over universes, a sentence for each claim judged in several."""
+    """Return a sentence for each claim judged in several universes: how its verdicts hold there."""
     return {_place(row): row["multiverse"] for row in rows if row["multiverse"]}
 
 
@@ -308,7 +308,7 @@ def verdict_key(row: Row) -> tuple[str, ...]:
 
 
 def changes(ledger_path: Path, expected_path: Path, strict: bool) -> Comparison:
-    """Return how a ledger's verdicts differ from the committed ones.
+    """Return the lines on verdicts of a ledger that differ from the committed ones.
 
     A ConcordError if verdicts differ and ``strict`` is true.
     """

@@ -169,7 +169,10 @@ class Numbers:
 
 
 def number_text(value: float, lo: float, hi: float) -> str:
-    """Return a number as text, with its interval if that has a width."""
+    """Return a number as text, with its interval if that has a width.
+
+    lo, hi: the ends of the interval.
+    """
     half = (hi - lo) / 2 if np.isfinite([lo, hi]).all() else 0
     return words.number(value) if half <= 1e-9 * abs(value) else words.format_number(value, lo, hi)
 
@@ -231,6 +234,7 @@ def gather(read: Iterable[tuple[Quantity, Sequence[Measured]]]) -> Evidence:
 
     ``Missing`` if there is no run, or a run lacks the metric, an agent, an iteration, or the
     interval of a random number; ``DivergedQuantity`` if a value is none because its run diverged.
+    read: pairs of a quantity and its measured runs.
     """
     rows = [(quantity, runs, _table(quantity, runs)) for quantity, runs in read]
     lost = [

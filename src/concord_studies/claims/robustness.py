@@ -48,7 +48,10 @@ def outcome(verdict: str) -> str:
 
 
 def build_row(claim: str, case: str, reading: str, universe: str, judgement: Judgement) -> Row:
-    """Return a row of the multiverse table for a case in a reading and a universe."""
+    """Return a row of the multiverse table for a case in a reading and a universe.
+
+    judgement: of the case there.
+    """
     margin = judgement.margin
     numbers = [None] * 7 if margin is None else vars(margin).values()
     cells = (claim, case, reading, universe, judgement.verdict, judgement.ours, *numbers)

@@ -192,6 +192,9 @@ def check_placeholders(
 
 
 def state_number(of: NumberWithRuns) -> dict[str, Any]:
-    """Return a number and its runs as plain data, for the job that shows it."""
+    """Return a number and its runs as plain data, for the job that shows it.
+
+    of: both.
+    """
     runs = [[[run.experiment, run.name] for run in runs] for runs in of.runs]
     return {"number": plain(of.number), "runs": runs}

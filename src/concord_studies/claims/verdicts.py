@@ -76,7 +76,7 @@ class Judgement:
 
     @property
     def by(self) -> str | None:
-        """By how much numbers exceed the rule where they surely do, as text; None: nowhere."""
+        """The excess of numbers that surely break the rule, as text; None if none does."""
         largest = self.excess.largest_failure if self.excess else 0
         return words.number(largest) if 0 < largest < math.inf else None
 
@@ -116,7 +116,7 @@ def find_reason_number(
 def judge(
     check: Any, reads: Iterable[tuple[Quantity, Iterable[T]]], find: Callable[[T], Measured]
 ) -> Judgement:
-    """Return a check's judgement; why it is inconclusive, if it is.
+    """Return the verdict of a check, and why it is inconclusive if it is.
 
     "not run" if numbers are missing. If runs diverged "does not hold", or inconclusive where only
     those diverged that are claimed to be worse. reads: each of the check's quantities and its runs.
@@ -156,7 +156,7 @@ def _name_verdict(check: Any, result: Result) -> str:
 
 
 def _explain(check: Any, evidence: Evidence, sets: Sequence[int]) -> tuple[str, str]:
-    """Return why a check is inconclusive, as a verdict and as the end of its sentence."""
+    """Explain why a check is inconclusive: return the verdict and the end of its sentence."""
     trials, unit = (sets, "data sets") if sets else (evidence.trials, evidence.unit)
     if any(number == 1 for number in trials):
         return TOO_FEW, f"; one of {unit} says nothing of chance"

@@ -120,7 +120,10 @@ def _check_numbers(study: Study, section: str, name: str) -> None:
 
 
 def _require_used(numbers: Iterable[str], used: Container[str], where: str) -> None:
-    """Refuse numbers that no text has."""
+    """Refuse stated numbers whose placeholders stand in no text.
+
+    numbers: their names. used: the names of the placeholders.
+    """
     for key in numbers:
         if key not in used:
             raise ConcordError(f"{where}.{key}: no text has {{{key}}}; use it, or remove it")
@@ -174,7 +177,7 @@ def _check_iterations(choice: Sequence[int], runs: Documents, where: str, who: s
 
 
 def _find_option(options: Any, metric: str, where: str) -> str | None:
-    """Return where options name a metric. None if they do not."""
+    """Return the place of the option that names a metric. None without one."""
     if options == metric:
         return where
     inside = options.items() if isinstance(options, Mapping) else ()
@@ -185,7 +188,10 @@ def _find_option(options: Any, metric: str, where: str) -> str | None:
 
 
 def _check_read(read: Read | str, runs: Documents, where: str) -> None:
-    """Refuse a metric that the runs of a figure or table will not have."""
+    """Refuse a metric that the runs of a figure or table will not have.
+
+    read: the metric, or what is asked of it (``Read``).
+    """
     if isinstance(read, str):
         if not any(metrics.is_computed(run, read) for run in runs):
             raise ConcordError(f"{where}: {SHOWN} computes {read!r}; {metrics.remedy(read)}")
@@ -267,7 +273,10 @@ def _check_alternatives(study: Study) -> None:
 
 
 def _check_replaced_reads(study: Study, change: Change, runs: Sequence[Run], where: str) -> None:
-    """Refuse metrics and agents that an alternative reads and the runs will not have."""
+    """Refuse metrics and agents that an alternative reads and the runs will not have.
+
+    change: the alternative.
+    """
     claimed = {run.experiment for run in study.claim_runs()}
     read = {quantity.metric for quantities in study.claim_reads.values() for quantity in quantities}
     for metric in change.reads.metric:

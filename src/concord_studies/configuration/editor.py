@@ -105,13 +105,16 @@ def schema_of_options(execute: bool = True) -> dict[str, Any]:
 
 
 def _options_by_kind(package: str, execute: bool) -> dict[str, Any]:
-    """Return the classes of options of a package's kinds, by kind."""
+    """Return the classes of options of a package's kinds, by kind.
+
+    execute: whether files of plug-ins are executed for it.
+    """
     names = [kind for kind in kinds.names(package) if execute or kinds.is_loaded(package, kind)]
     return {kind: options_of(kinds.find(package, kind, package)) for kind in names}
 
 
 def _name_definition(chosen: type) -> str:
-    """Return the name of the schema definition of a type that parses itself."""
+    """Return the name that the schema has for the definition of a type that parses itself."""
     return {**PARTS, "layers": "layer"}[chosen.room] if issubclass(chosen, Chosen) else "schedule"
 
 

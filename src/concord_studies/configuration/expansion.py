@@ -13,9 +13,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import force_setattr
 
 from concord import kinds
-from concord.contracts import declaration_of_problem
 from concord.errors import ConcordError, nearest, prefix_errors, require_known, short
-from concord.networks.spectrum import spectrum_of
 from concord.networks.topology import ChosenTopology
 from concord.options import build
 from concord.values import place_of_key
@@ -30,9 +28,11 @@ from concord_studies.configuration.sweep import (
     merge,
     relocate,
 )
+from concord_studies.contracts import declaration_of_problem
 from concord_studies.runs.keys import Agents, Keys
 from concord_studies.runs.run import Run
 from concord_studies.selection import describe_mistake, matches
+from concord_studies.spectrum import spectrum_of
 
 EXPERIMENTS_ONLY = ("sweep", "overrides", "smoke", "full", "title")  # no keys of runs
 DEFAULTS: dict[str, Any] = {
@@ -141,7 +141,7 @@ def _with_problem(study: StudyFiles, stated: Any, layers: list[Layer]) -> list[L
 
 
 def _check_keys(stated: Iterable[str], keys: Collection[str], where: str) -> None:
-    """Refuse keys, perhaps dotted, of which the first part is none of ``keys``."""
+    """Refuse stated keys, perhaps dotted, whose first part is none of the known ``keys``."""
     for key in stated:
         if key.partition(".")[0] not in keys:
             raise ConcordError(f"{place_of_key(where, key)}: unknown key; {nearest(key, keys)}")
@@ -170,7 +170,10 @@ def _resolve(
     mapping: Mapping[str, Any],
     changed: bool = False,
 ) -> Run:
-    """Return the run that a cell's mapping states, with problem and assumptions resolved."""
+    """Return the run that a cell's mapping states, with problem and assumptions resolved.
+
+    mapping: the keys of the cell. labels: its values on the axes of the sweep.
+    """
     where = study.locate(f"experiments.{experiment}")
     _check_keys(mapping, Keys.__struct_fields__, where)
     stated = {

@@ -27,7 +27,7 @@ class Study(StudyFiles):
 
     @cached_property
     def _resolved(self) -> dict[str, list[Run]]:
-        """The runs of each experiment that has been asked for."""
+        """A cache of the runs of experiments, by name of experiment."""
         return {}
 
     @cached_property
@@ -60,7 +60,7 @@ class Study(StudyFiles):
 
         Alternatives of assumptions that the run does not rest on leave it as it is.
 
-        A ConcordError if a run cannot be so; it names the alternative.
+        A ConcordError, which names the alternative, if such a run is not possible.
         """
         changes = [change for change in changes if change.layer.keys and change.holds_for(run)]
         if changes:
@@ -209,7 +209,10 @@ class Study(StudyFiles):
         return cases_by_key
 
     def _with_runs(self, claim: Claim, case: Case, place: str) -> dict[str, Case]:
-        """Return a claim's case with the runs it reads, for each reading in which it is judged."""
+        """Return a claim's case with the runs it reads, for each reading in which it is judged.
+
+        place: of the case in the file.
+        """
         reads: list[tuple[Quantity, list[Run]]] = []  # in any reading
         for number, quantity in enumerate(checks.quantities(case.check)):
             there = f"{place}.check[{number}]"

@@ -54,7 +54,10 @@ class Layer(NamedTuple):
 
 
 def relocate(message: str, where: str, layers: Sequence[Layer]) -> str:
-    """Return a message on a run's key, below ``where``, at the place that set the key last."""
+    """Return a message about a key of a run with the place in the file that set the key last.
+
+    where: the place that the message names. layers: the mappings that a run is made of, in order.
+    """
     match = re.match(rf"{re.escape(where)}\.([\w.]*\w)", message)
     if match is not None:
         places = (layer.find(match[1]) for layer in reversed(layers))

@@ -86,7 +86,10 @@ class _Refused(Exception):
 
 
 def _raise_if_refused(why: str | None) -> None:
-    """Raise ``_Refused`` with the reason to refuse a source, unless that is None."""
+    """Raise ``_Refused`` with a reason to refuse a source. Nothing happens without a reason.
+
+    why: the reason, or None.
+    """
     if why is not None:
         raise _Refused(why)
 

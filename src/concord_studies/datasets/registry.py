@@ -69,7 +69,10 @@ def _read(path: str | Path, as_of: tuple[int, ...] | None) -> dict[str, Dataset]
 
 
 def files_of(dataset: str, registry: str | Path = REGISTRY) -> dict[str, DataFile]:
-    """Return the files of a data set by name. A ConcordError names the nearest data set."""
+    """Return the registered files of a data set, by name.
+
+    registry: the YAML file that lists data sets. A ConcordError names the nearest data set.
+    """
     datasets = load_registry(registry)
     if dataset not in datasets:
         raise ConcordError(
@@ -79,7 +82,10 @@ def files_of(dataset: str, registry: str | Path = REGISTRY) -> dict[str, DataFil
 
 
 def find(name: str, registry: str | Path = REGISTRY) -> DataFile:
-    """Return the registered file ``DATASET/FILE``. A ConcordError names the nearest one."""
+    """Return the registered file of a name ``DATASET/FILE``.
+
+    registry: the YAML file that lists data sets. A ConcordError names the nearest one.
+    """
     dataset, _, file = str(name).partition("/")
     files = files_of(dataset, registry)
     if file not in files:
@@ -91,7 +97,7 @@ def find(name: str, registry: str | Path = REGISTRY) -> DataFile:
 
 
 def mismatch(path: Path, file: DataFile) -> str | None:
-    """Return why a file is not the registered one. None if it is."""
+    """Return the reason for which a file is not the registered one. None if it is."""
     try:
         size = path.stat().st_size
         if size != file.bytes:

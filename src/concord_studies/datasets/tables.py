@@ -15,7 +15,7 @@ from concord_studies.datasets.registry import verify
 
 
 class Recorded(Options):
-    """Numbers that a paper's authors recorded of such a run, with which its own are compared."""
+    """A table of numbers that a paper's authors recorded, with which runs are compared."""
 
     table: Annotated[
         str,
@@ -74,6 +74,7 @@ def rows_of(path: Path) -> Iterator[list[str]]:
 
 
 def _column(texts: Sequence[str]) -> np.ndarray:
+    """Return the entries of a table's column as numbers (empty: nan), or as texts."""
     try:
         return np.array([float(text or "nan") for text in texts])
     except ValueError:

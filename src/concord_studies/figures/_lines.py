@@ -100,7 +100,7 @@ class Line:
     def convert(self, whole: Series) -> Series:
         """Return the part of a run's series before it diverged, in the units of the axes.
 
-        A share is one of all iterations recorded, those that diverged included.
+        A share is one of all iterations recorded, those that diverged included. whole: the series.
         """
         series, x, y = whole.finite_before(self.end), self.params.x, self.params.y
         value, lo, hi = (y.convert(column) for column in (series.value, series.lo, series.hi))
@@ -169,7 +169,7 @@ class LinePanel:
 
     @property
     def has_bars(self) -> bool:
-        """Whether intervals are bars: on a log axis, over a label, of points, of many lines."""
+        """Whether intervals are drawn as bars rather than bands, as for points and many lines."""
         points = all(len(line.estimate.iteration) < 2 for line in self.lines)
         return self.is_log or len(self.lines) > 2 or bool(self.params.x.over) or points
 
@@ -218,7 +218,10 @@ def read_panel(cell: Cell, scope: Sequence[Measured], params: Params) -> LinePan
 
 
 def _read_lines(cell: Cell, scope: Sequence[Measured], params: Params) -> Iterator[Line]:
-    """Yield the lines of a panel, each an agent of a run."""
+    """Yield the lines of a panel, each for an agent of a run.
+
+    cell: the place of the panel. scope: the runs of the figure.
+    """
     key, agents = params.lines, params.agents
     if key == "agent":
         run = selection.take_single(cell.runs, f"panel {cell.title!r}")
@@ -249,7 +252,10 @@ def _read_line(line: Line) -> Line:
 
 
 def _read_lines_over_label(cell: Cell, scope: Sequence[Measured], params: Params) -> Iterator[Line]:
-    """Yield the lines of a panel over a numeric label: each run's last value at its number."""
+    """Yield the lines of a panel over a numeric label: each run's last value at its number.
+
+    cell: the place of the panel. scope: the runs of the figure.
+    """
     agent, metric = params.agents[0], params.metric
     for value, look, text, runs in split_lines(cell.runs, scope, params.lines, params.names):
         scored = [run for run in runs if len(scores.read_scores(run, metric, agent))]

@@ -54,7 +54,10 @@ def save(
 
 
 def _draw_all(rows: Sequence[Row], names: Texts, says: Texts) -> Iterator[tuple[str, Figure]]:
-    """Yield names and figures of the overview, and of claims judged in several universes."""
+    """Yield names and figures of the overview, and of claims judged in several universes.
+
+    says: the sentence of each claim.
+    """
     if any(outcome(row["verdict"]) for row in rows):
         yield "overview", draw_overview(rows, list(names))
     for claim in dict.fromkeys(row["claim"] for row in rows):
@@ -76,7 +79,10 @@ def _find_case(rows: Sequence[Row]) -> str:
 
 @style.styled
 def draw_curve(says: str, rows: Sequence[Row], names: Texts) -> Figure:
-    """Draw a claim's specification curve: its number in each universe, a column per reading."""
+    """Draw a claim's specification curve: its number in each universe, a column per reading.
+
+    says: the sentence of the claim.
+    """
     case = _find_case(rows)
     shown = [row for row in rows if row["case"] == case]
     readings = list(dict.fromkeys(row["reading"] for row in shown))

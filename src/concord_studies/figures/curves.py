@@ -340,7 +340,10 @@ def _set_x(panel: LinePanel, axes: Axes) -> None:
 
 
 def _add_legends(params: Params, panels: Sequence[LinePanel], drawn: Panels) -> None:
-    """Add a legend below all panels, or names at the ends of lines."""
+    """Add a legend below all panels, or names at the ends of lines.
+
+    drawn: the figure with its grid of panels.
+    """
     axes = [ax for cell, ax in drawn if cell.runs]
     marks = [*list_marks(panels, {line.get_label() for ax in axes for line in ax.lines})]
     if params.legend == "ends":

@@ -43,7 +43,10 @@ def cross_panels(
     columns: str | None = None,
     rows: str | None = None,
 ) -> list[Cell]:
-    """Return a panel per value of the label ``columns``, in a row per value of ``rows``."""
+    """Return a panel per value of the label ``columns``, in a row per value of ``rows``.
+
+    names: the study's texts, which title the panels.
+    """
     cells = []
     for r, (row_value, in_row) in enumerate(selection.split(runs, rows)):
         for c, (column_value, _) in enumerate(selection.split(runs, columns)):

@@ -206,6 +206,7 @@ def drawing(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     @functools.wraps(draw)
     @styled
     def draw_in_style(params: Any, runs: Sequence[results.Measured]) -> Figure:
+        """Draw the figure in the house style, and name its kind in errors."""
         with results.name_in_errors("figure", draw):
             return draw(params, runs)
 
@@ -221,6 +222,7 @@ def marks_divergence(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     @drawing
     @functools.wraps(draw)
     def draw_and_name(params: Any, runs: Sequence[results.Measured]) -> Figure:
+        """Draw the figure, and name the diverged runs above it."""
         figure = draw(params, runs)
         name_diverged(figure, params, runs)
         return figure
@@ -431,6 +433,7 @@ def _simplify_bands(figure: Figure) -> None:
 
 
 def _round_number(number: re.Match[bytes]) -> bytes:
+    """Return a number in the text of an SVG file with two decimals."""
     return b"%.2f" % float(number[0])
 
 

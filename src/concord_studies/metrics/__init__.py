@@ -184,6 +184,7 @@ def yields(
     """
 
     def declare(rows: Rows) -> MetricFamily:
+        """Return the metric family of a function that yields rows."""
         names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
         stated = names, labels or {}, records, network, exact, of_law, averaged
         return MetricFamily(rows, *stated, apart, conditions, check_problem)
@@ -211,7 +212,7 @@ def series(
     """Yield the rows of metrics along iterations, for one agent or several.
 
     numbers: by metric, the values, or a sequence of values, lower and upper ends of intervals; each
-    an array with (iterations, agents) entries.
+    an array with (iterations, agents) entries. chance: whether chance enters the numbers.
     """
     names, ticks = [agents] if isinstance(agents, str) else list(agents), list(iterations)
     shape = len(ticks), len(names)
@@ -295,7 +296,7 @@ OF_CELLS = (
     *("applicable", "exact", "stationary_b2", "stable.*"),
     *(f"*_by_{price}*" for price in PRICES),
     *(f"{price}_to_*" for price in PRICES),
-    *(f"{head}.{price}*" for price in PRICES for head in ("curve", "spent", "status")),
+    *(f"{head}.{price}*" for price in PRICES for head in ("curve", "spent")),
 )
 
 

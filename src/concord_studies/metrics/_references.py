@@ -29,7 +29,10 @@ def require_gaussian(problem: Problem, metric: str) -> Gaussian:
 
 
 def _refuse_local(problem: Problem, metric: str) -> None:
-    """Refuse a problem of whose posterior each agent has its own part."""
+    """Refuse a problem with local coordinates, of which each agent has a posterior of its own.
+
+    metric: the name of the metric, for the message.
+    """
     if local_of(problem) is not None:
         raise unmet_need(metric, "a problem all of whose coordinates are shared")
 
@@ -40,7 +43,7 @@ def select_law(posterior: Any, agent: int | str) -> Any:
 
 
 def check_grid(metric: str, problem: Problem) -> None:
-    """Refuse a problem that cannot have a posterior on a grid, without computing it."""
+    """Refuse a metric of a problem that cannot have a posterior on a grid."""
     if problem.dim != 2 or not hasattr(type(problem), "reference"):
         raise unmet_need(metric, "a problem of two parameters with a posterior on a grid")
 

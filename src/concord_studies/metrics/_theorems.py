@@ -29,7 +29,10 @@ def condition_metrics(*names: str) -> tuple[str, ...]:
 
 
 def condition_rows(m: Measurement, theorem: str, judged: Iterable[Condition]) -> Iterator[Row]:
-    """Yield the rows of every condition of a theorem: its sides, and 1 if it holds, else 0."""
+    """Yield the rows of every condition of a theorem: its sides, and 1 if it holds, else 0.
+
+    judged: the conditions with their sides.
+    """
     for condition in judged:
         name = f"{theorem}.{condition.name}"
         yield from final_rows(m, {f"{name}.value": condition.value, name: float(condition.holds)})

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from concord.networks.spectrum import spectrum_of
 from concord.samplers.d_ula import DULA
 from concord.samplers.gossip_ula import GossipULA
 from concord_studies.metrics import Measurement, Row, unmet_need, yields
 from concord_studies.metrics._theorems import Condition, condition_metrics, condition_rows
+from concord_studies.spectrum import spectrum_of
 
 
 @yields(

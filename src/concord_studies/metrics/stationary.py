@@ -43,7 +43,7 @@ METRICS = (*(f"stationary_{name}" for name in NAMES), "spectral_radius")
     },
 )
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield how the stationary law differs from the posterior, per agent and average.
+    """Yield differences of the stationary law from the posterior, per agent and average.
 
     stationary_w2: distance to the posterior (of the Gaussian with the law's mean and covariance).
     stationary_trace: trace of the covariance over the posterior's. stationary_narrowest and

@@ -106,7 +106,10 @@ def _distance_of_exact_draws(
 
 
 def _window_rows(m: Measurement, x: np.ndarray, exact: Grid) -> Iterator[Row]:
-    """Yield the network's mean W1 of the draws between iterations k/2 and k, for several k."""
+    """Yield the network's mean W1 of the draws between iterations k/2 and k, for several k.
+
+    exact: the posterior.
+    """
     draw = m.trace.draw
     spaced = np.geomspace(max(draw[-1] / 100, draw[min(10, len(draw) - 1)], 1), draw[-1], WINDOWS)
     ends = np.unique(np.searchsorted(draw, spaced - 1e-6).clip(max=len(draw) - 1))

@@ -134,7 +134,10 @@ def _group(runs: Iterable[Document], key: Callable[[Document], Any]) -> dict[Any
 
 
 def _find_companions(params: Any, reads: Sequence[str], runs: Sequence[Document]) -> Iterator[str]:
-    """Yield the metrics of a figure's layers, such as "w2_floor", that some run has."""
+    """Yield the metrics of a figure's layers, such as "w2_floor", that some run has.
+
+    reads: the metrics that the figure shows.
+    """
     layers = (of.params for of in getattr(params, "layers", ()) if isinstance(of, ChosenLayer))
     companions = [layer.companion for layer in layers if layer.companion]
     for name in (f"{metric}_{companion}" for metric in reads for companion in companions):
@@ -144,7 +147,10 @@ def _find_companions(params: Any, reads: Sequence[str], runs: Sequence[Document]
 
 
 def _concerns(stated: Assumption, run: Document, metrics: Sequence[str]) -> bool:
-    """Return whether an assumption concerns what is shown of a run, one of these metrics."""
+    """Return whether an assumption concerns the metrics that are shown of a run.
+
+    stated: the assumption.
+    """
     if not selection.matches(run, stated.shown or {}):
         return False
     return stated.of is None or any(
@@ -214,6 +220,7 @@ def _list_samplers(
     """Return each sampler's name, by labels or variant, and all values of its parameters."""
 
     def name_and_key(run: Document) -> VariantKey:
+        """Return the name of a run's sampler, and the key of its variant."""
         way = _variant_key(run["sampler"])
         name = _find_name(run, names) or samplers.get(way) or words.name("sampler", way[0])
         return (name, *way)
@@ -238,7 +245,10 @@ def _join_options(
 
 
 def _describe_kinds(package: str, chosen: Iterable[Mapping[str, Any]], what: str) -> str:
-    """Return a text of a package's components by kind, with options that are not defaults."""
+    """Describe the kinds of a package that runs use, with options that are not defaults.
+
+    chosen: their mappings in the runs. what: the noun for one.
+    """
     texts = []
     for kind, group in _group(chosen, lambda one: one["kind"]).items():
         text = words.kind_in_sentence(what, kind)
@@ -344,12 +354,18 @@ def _split_at_fold(caption: Caption) -> tuple[Pairs, Pairs]:
 
 
 def _paragraphs(pairs: Pairs, escape: Escape) -> list[str]:
-    """Return a paragraph for each head and text."""
+    """Return a paragraph for each head and text.
+
+    pairs: heads and texts. escape: writes a text in the format of the page.
+    """
     heads = ((f"*{escape(head)}:* " if head else "", text) for head, text in pairs)
     return [line for head, text in heads for line in (head + escape(text), "")]
 
 
 def _list_items(pairs: Pairs, escape: Escape) -> list[str]:
-    """Return a list of terms and their explanations, in the caption's format."""
+    """Return a list of terms and their explanations, in the caption's format.
+
+    pairs: terms and explanations. escape: writes a text in that format.
+    """
     items = [f"- *{escape(word)}*: {escape(text)}" for word, text in pairs]
     return [*items, ""] if items else []

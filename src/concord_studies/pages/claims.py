@@ -122,7 +122,7 @@ def committed_rows(study: Study, rows: Sequence[Row]) -> list[Row]:
 def state_reason(
     claim: Claim, verdict: str, find: Callable[[str], str | None] = lambda name: None
 ) -> str:
-    """Return why a claim's verdict is what it is. "" if nothing is said, or it was not run.
+    """Return the reason for a claim's verdict as text; "" if there is none, or it was not run.
 
     find: returns the number of a placeholder, None if there is none.
     """
@@ -140,7 +140,7 @@ def describe_verdicts(rows: Sequence[Row], seeds: str) -> str:
 
 
 def name_source(row: Row) -> str:
-    """Return where a paper makes a claim, such as "Abstract", or "Abstract (recorded)".
+    """Name the place where a paper makes a claim, such as "Abstract", or "Abstract (recorded)".
 
     The source is in brackets unless it is the print or named already.
     """
@@ -252,6 +252,7 @@ def _link(paper: Study) -> Callable[[str], str]:
     """Return a function that writes a figure's or table's name as a link from the paper's page."""
 
     def link(name: str) -> str:
+        """Return the name of a figure or table as a link."""
         drawn = name in paper.sections.figures
         section, suffix = ("figures", "svg") if drawn else ("tables", "md")
         return f"[{markdown(name)}]({section}/{name}.{suffix})" if name else ""

@@ -29,7 +29,7 @@ def page(multiverse: Multiverse, rows: Sequence[Row]) -> str:
 
 
 def names(multiverse: Multiverse) -> dict[str, str]:
-    """Return what each universe changes, for readers, {universe: text}."""
+    """Return texts for readers on the changes that each universe makes, by universe."""
     stated = _alternatives(multiverse.study)
     return {
         name: "; ".join(stated[part].says for part in name.split("+"))

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Annotated, Literal
 
 from concord import kinds
-from concord.contracts import DataSets, ProblemDeclaration, Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.failures import explain
 from concord.models.model import install_hint, require_library
@@ -18,6 +18,7 @@ from concord.options import Options
 from concord.problem import Problem
 from concord.problems.arrays import partition_arguments
 from concord.sampling.partition import Partition
+from concord_studies.contracts import ProblemDeclaration
 from concord_studies.datasets import readers
 
 FILES = ("file", "data", "reference")

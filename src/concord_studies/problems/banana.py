@@ -48,7 +48,10 @@ def build(
 
 
 def _draw(sd: float, bend: float, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Return independent draws of the posterior, (count, 2)."""
+    """Return independent draws of the posterior, (count, 2).
+
+    sd: of the first coordinate. bend: how much the second follows its square.
+    """
     first, second = rng.standard_normal((2, count))
     first *= sd
     return np.column_stack([first, second + bend * (first**2 - sd**2)])

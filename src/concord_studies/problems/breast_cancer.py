@@ -14,16 +14,18 @@ from pathlib import Path
 
 import numpy as np
 
-from concord.contracts import DataSets, ProblemDeclaration, Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.laws.reference_laws import Draws
 from concord.options import Options
 from concord.problems.kinds import logistic_regression
 from concord.problems.kinds.logistic_regression import LogisticRegression
 from concord.sampling.partition import AgentData, Partition
+from concord_studies.contracts import ProblemDeclaration
 from concord_studies.datasets.registry import verify
+from concord_studies.problems import logistic_regression_data
 
-MODEL = logistic_regression.Params(dataset="breast_cancer")
+MODEL = logistic_regression_data.Params(dataset="breast_cancer")
 DRAWS = "breast_cancer_posterior/draws.npy"
 DECLARES = ProblemDeclaration(name="Breast Cancer", needs=lambda params: (DRAWS.partition("/")[0],))
 
@@ -34,14 +36,14 @@ class Params(Options):
 
 def check(params: Params, agents: int) -> None:
     """Raise a ConcordError if there are more agents than points."""
-    logistic_regression.check(MODEL, agents)
+    logistic_regression_data.check(MODEL, agents)
 
 
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> BreastCancer:
     """Standardize the data set, and split its rows over the agents."""
-    plain = logistic_regression.build(MODEL, agents, partition, stream, data_sets)
+    plain = logistic_regression_data.build(MODEL, agents, partition, stream, data_sets)
     return BreastCancer(plain.data, data_sets.folder / DRAWS)
 
 
@@ -49,7 +51,7 @@ class BreastCancer(LogisticRegression):
     """Logistic regression on Breast Cancer with reference draws in a file."""
 
     def __init__(self, data: AgentData, draws: Path) -> None:
-        super().__init__(data, MODEL)
+        super().__init__(data, logistic_regression.Params())
         self._draws = draws
 
     @cached_property

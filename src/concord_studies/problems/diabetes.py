@@ -15,9 +15,9 @@ from concord.contracts import DataSets, Stream
 from concord.options import Options, Positive
 from concord.problems.kinds import linear_regression
 from concord.problems.kinds.linear_regression import LinearRegression
-from concord.problems.points import split_test_rows
 from concord.sampling.partition import AgentData, Partition, check_rows
 from concord_studies.datasets import readers
+from concord_studies.datasets.points import split_test_rows
 
 ROWS = 442
 

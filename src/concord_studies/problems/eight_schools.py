@@ -60,7 +60,10 @@ class Schools(TwoParameters, TableProblem):
     tables = np.array(EFFECTS), np.array(ERRORS) ** 2
 
     def potentials_at(self, x: np.ndarray, effects: np.ndarray, squares: np.ndarray) -> np.ndarray:
-        """Return the potentials (...) at x (..., 2) of agents with these rows of ``tables``."""
+        """Return the potentials (...) at x (..., 2) of agents with these rows of ``tables``.
+
+        effects, squares: the schools' estimates, and their squared standard errors.
+        """
         mu, log_tau = x[..., 0], x[..., 1]
         variance = squares + np.exp(2 * log_tau)
         likelihood = 0.5 * (np.log(variance) + (effects - mu) ** 2 / variance)

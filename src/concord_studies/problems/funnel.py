@@ -51,7 +51,10 @@ def build(
 
 
 def _draw(sd: float, dim: int, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Return independent draws of the posterior, (count, dim)."""
+    """Return independent draws of the posterior, (count, dim).
+
+    sd: of the first coordinate, the log variance of the others.
+    """
     draws = rng.standard_normal((count, dim))
     draws[:, 0] *= sd
     draws[:, 1:] *= np.exp(draws[:, :1] / 2)

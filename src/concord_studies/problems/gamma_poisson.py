@@ -19,7 +19,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from concord import streams
-from concord.contracts import DataSets, ProblemDeclaration, Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.laws.reference_laws import AnalyticLaw
 from concord.libraries import special
@@ -28,6 +28,7 @@ from concord.problems.arrays import divide_rows
 from concord.problems.points import check_agents
 from concord.sampling.partition import AgentData, Partition
 from concord.values import read_numbers
+from concord_studies.contracts import ProblemDeclaration
 from concord_studies.problems._tabled import TableProblem
 
 DECLARES = ProblemDeclaration(name="gamma-Poisson")

@@ -16,12 +16,14 @@ from typing import Annotated
 
 import numpy as np
 
-from concord.contracts import DataSets, ProblemDeclaration, Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.options import Count, NonNegative, Options, Positive, Some
-from concord.problems.points import Table, check_agents, read_points, required_tables
+from concord.problems.points import check_agents
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampling.partition import AgentData, Partition
+from concord_studies.contracts import ProblemDeclaration
+from concord_studies.datasets.points import Table, read_points, required_tables
 
 Covariance = Positive | Some[Some[float]]
 

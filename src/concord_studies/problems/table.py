@@ -14,12 +14,13 @@ import numpy as np
 from msgspec import field
 
 from concord import kinds, options
-from concord.contracts import DataSets, ProblemDeclaration, Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError, nearest
 from concord.options import Options
 from concord.problem import Problem
 from concord.problems.arrays import partition_arguments
 from concord.sampling.partition import Partition
+from concord_studies.contracts import ProblemDeclaration
 from concord_studies.datasets import readers
 from concord_studies.problems._model_files import require_file
 

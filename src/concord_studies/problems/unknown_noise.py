@@ -178,7 +178,11 @@ def _draw(
     count: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Return independent draws of the posterior, (count, dim)."""
+    """Return independent draws of the normal-inverse-gamma posterior, (count, dim).
+
+    shape, scale: of the law of the noise variance. center, root: mean of the weights, and a root of
+    their covariance over the noise variance.
+    """
     variance = scale / rng.standard_gamma(shape, count)
     normal = rng.standard_normal((count, len(center))) @ root.T
     return np.column_stack([center + np.sqrt(variance)[:, None] * normal, np.log(variance)])

@@ -39,6 +39,9 @@ def measurement(
 
 
 def _fill_conditions(recorded: Recorded, run: Run) -> Recorded:
-    """Return the conditions on a table's rows with the run's values in place of key names."""
+    """Return the conditions on a table's rows, with values of the run where they name its keys.
+
+    recorded: the options of the recorded table.
+    """
     values = {column: lookup(run.document, key) for column, key in recorded.like.items()}
     return replace(recorded, where={**recorded.where, **values})

@@ -17,7 +17,7 @@ from msgspec.structs import astuple, replace
 from concord import kinds, streams
 from concord.arguments import ChosenSampler
 from concord.chains import Labels
-from concord.contracts import ProblemDeclaration, ProblemKind, declaration_of_problem
+from concord.contracts import ProblemKind
 from concord.errors import ConcordError, prefix_errors
 from concord.networks.network import Network
 from concord.options import Chosen, build, plain
@@ -25,6 +25,7 @@ from concord.problem import Problem
 from concord.record import check_record
 from concord.sampling.partition import Partition
 from concord.sampling.schedules import Schedule
+from concord_studies.contracts import ProblemDeclaration, declaration_of_problem
 from concord_studies.datasets import registry
 from concord_studies.datasets.folder import DataFolder
 from concord_studies.digests import digest
@@ -141,6 +142,7 @@ class Run(Keys, kw_only=True, dict=True, eq=False):
 
     @property
     def _declaration(self) -> ProblemDeclaration:
+        """Return the declaration of the run's kind of problem."""
         return declaration_of_problem(self.problem.module)
 
     @property

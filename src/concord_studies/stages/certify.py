@@ -63,7 +63,10 @@ class Recipe(Options):
 
 
 def sample(problem: Any, recipe: Recipe, rng: np.random.Generator) -> np.ndarray:
-    """Sample a problem of one agent by preconditioned MALA; return draws (chains, draws, dim)."""
+    """Sample a problem of one agent by preconditioned MALA; return draws (chains, draws, dim).
+
+    recipe: chains, steps and seed.
+    """
     chains, dim = recipe.chains, problem.dim
 
     def gradient(x: np.ndarray) -> np.ndarray:
@@ -156,9 +159,11 @@ def provide(name: str, output: Path, mirror: str | None = None) -> None:
 
 
 def certify(name: str, output: Path, registry: str | Path = REGISTRY) -> None:
-    """Make the draws ``DATASET/FILE``, (draws, dim), write them as .npy, and log their diagnostics.
+    """Sample the reference draws of a registered file, write them, and log their diagnostics.
 
-    A ConcordError if the diagnostics fail, or the file's SHA-256 is not the registered one.
+    name: ``DATASET/FILE``. output: the .npy file, (draws, dim). registry: the YAML file that lists
+    data sets. A ConcordError if the diagnostics fail, or the file's SHA-256 is not the registered
+    one.
     """
     where = f"{registry}: {name.replace('/', '.files.')}.recipe"
     recipe = build(Recipe, find(name, registry).recipe, where)

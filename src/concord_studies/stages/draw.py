@@ -110,7 +110,7 @@ class OutputToDraw:
         stated: captions.Caption = self.inputs["caption"]
 
         def find(name: str) -> str | None:
-            """Return what takes the place of a placeholder, if there is anything."""
+            """Return the text that takes the place of a placeholder. None without one."""
             return self.numbers[name] if name in self.numbers else find_setting(documents, name)
 
         caption, ours = (fill_in(stated[key], find) for key in ("caption", "ours"))

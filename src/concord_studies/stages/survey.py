@@ -105,7 +105,7 @@ def judge_universes(
         return Measured(run.document, measured.metrics)
 
     def find(universe: str, run: Run) -> Measured:
-        """Return the metrics that stand in a universe for a run of the study."""
+        """Return the measured run of a universe, or the study's own where nothing differs."""
         varied = multiverse.runs[universe].get((run.experiment, run.name))
         if varied is None:
             return find_base(run)

@@ -100,6 +100,7 @@ def marks_divergence(tabulate: Callable[..., Table]) -> Callable[..., Table]:
 
     @functools.wraps(tabulate)
     def tabulate_with_note(params: Any, runs: Sequence[results.Measured]) -> Table:
+        """Build the table, with a note on the runs that diverged."""
         with results.name_in_errors("table", tabulate):
             table = tabulate(params, runs)
         notes = [table.note, results.divergence_note(params, runs) or ""]

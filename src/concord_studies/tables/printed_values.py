@@ -151,7 +151,10 @@ def _choose_runs(
 
 
 def _read_number(row: Row, agent: int | str, run: Measured, printed: Any) -> list[Any]:
-    """Return an agent's value in a run, its interval, its difference from print, and a note."""
+    """Return an agent's value in a run, its interval, its difference from print, and a note.
+
+    printed: the printed value; None: none.
+    """
     table = run.metrics
     rows = table[(table["metric"] == row.metric) & (table["agent"] == str(agent))]
     if rows.empty:

@@ -55,8 +55,14 @@ def quadratic(agents: int, dim: int) -> quadratic_problem.QuadraticProblem:
     return quadratic_problem.QuadraticProblem(gram, rng.standard_normal((agents, dim)))
 
 
-def mixture(agents: int, **options) -> tied_mixture.TiedMixture | tied_mixture.TiedMixtures:
+def mixture(agents: int, **options) -> tied_mixture.TiedMixture:
     return from_options(tied_mixture)(agents, **{"points": 23, **options})
+
+
+def mixtures(agents: int, points: int):
+    """A problem whose chains have three sets of points."""
+    kind = everything.kind("problems", "tied_mixtures")
+    return from_options(kind)(agents, data_sets=3, points=points)
 
 
 def sampler_of(kind: str, **options):
@@ -90,8 +96,7 @@ def check(expected, trace, how="compiled") -> None:
 
 
 # Samplers none of whose steps are affine in normal numbers, or whose answers are not their state.
-# FALD's rounds are drawn.
-# Their steps are no affine maps, or messages differ in length (layered_ula).
+# FALD draws its rounds. Of others steps are no affine maps, or messages differ in length.
 NEVER = {"choco_sgld", "consensus_mc", "d_mala_released", "de_psgld", "fald", "fsgld", "qlsd"}
 NEVER |= {"layered_ula", "layered_ula_released"}
 
@@ -121,7 +126,7 @@ PROBLEMS = {
     "mixture": mixture,
     "mixture whose parts are alike": lambda agents: mixture(agents, points=4 * agents),
     "mixture as printed": lambda agents: mixture(agents, second_mean="theta_2"),
-    "mixtures": lambda agents: mixture(agents, data_sets=3, points=4 * agents),
+    "mixtures": lambda agents: mixtures(agents, points=4 * agents),
 }
 SAMPLERS = {
     "c_ula": ("c_ula", STEP),
@@ -229,7 +234,7 @@ RECORDS = {
 @pytest.mark.parametrize("record", RECORDS)
 @pytest.mark.parametrize("kind", ["de_sgld", "gossip_ula"])
 def test_blocks_of_chains_and_what_is_recorded_are_those_of_plain_steps(kind, record) -> None:
-    problem = mixture(5, data_sets=3, points=20)
+    problem = mixtures(5, points=20)
     how = "plain" if (kind, record) == ("gossip_ula", "every iteration") else "compiled"
     check(*traces(sampler_of(kind, **STEP), problem, 120, record=RECORDS[record]), how)
 

@@ -39,10 +39,6 @@ def test_schedules_that_let_agents_hear_one_at_most(schedule, expected):
         ({"compression": {"kind": "qsdg"}}, "there is no compression 'qsdg'; did you mean 'qsgd'"),
         ({"error_feedback": True}, "network.error_feedback: nothing is compressed; remove it"),
         ({"privacy": {"clip": 1.0}}, "network.privacy: the key 'sigma' is missing"),
-        (
-            {"compute": {"seconds": 1, "slow_agents": [0, 5]}},
-            r"network.compute.slow_agents\[1\]: there is no agent 5; name agents 0 to 4",
-        ),
         ({"barrier": False}, "network.barrier: false needs the time of a step; add compute"),
         (
             {"barrier": False, "compute": {"seconds": 1}},

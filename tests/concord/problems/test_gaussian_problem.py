@@ -19,7 +19,7 @@ DIALS = [(0.0, 0.0), (1.0, 0.0), (10.0, 0.0), (0.0, 0.5), (10.0, 3.0)]
 @pytest.mark.parametrize(("condition", "dim"), [(1, 1), (10, 2), (1e4, 20)])
 @pytest.mark.parametrize("agents", [2, 5, 16])
 def test_the_dial_leaves_the_posterior_where_it_is(dial, condition, dim, agents):
-    """In posterior standard deviations, to 1e-12: agents' potentials add up to f."""
+    """In posterior standard deviations, to 1e-11: agents' potentials add up to f."""
     zeta, eta = dial
     options = {"condition": condition, "dim": dim}
     plain = build(2, **options)
@@ -29,9 +29,9 @@ def test_the_dial_leaves_the_posterior_where_it_is(dial, condition, dim, agents)
     np.testing.assert_array_equal(law.cov, plain.posterior.cov)
     root = np.linalg.cholesky(law.cov)
     precision = root.T @ problem.gram.sum(axis=0) @ root
-    np.testing.assert_allclose(precision, np.eye(dim), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(precision, np.eye(dim), rtol=0, atol=1e-11)
     slope = root.T @ (problem.gram.sum(axis=0) @ law.mean - problem.shift.sum(axis=0))
-    np.testing.assert_allclose(slope, 0, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(slope, 0, rtol=0, atol=1e-11)
 
 
 def test_the_condition_number_is_that_of_the_covariance():

@@ -1,9 +1,7 @@
 """Logistic regression: its data, its printed prior, and what it predicts."""
 
 import numpy as np
-import pytest
 
-from concord.errors import ConcordError
 from concord.problems.arithmetic import FACTORS, sigmoid
 from concord.problems.from_options import from_options
 from concord.problems.kinds import logistic_regression
@@ -55,11 +53,3 @@ def test_weights_that_are_no_numbers_classify_nothing_right():
     mistakes = problem.misclassified(x)
     assert mistakes[1, 2] == 11 and (mistakes.ravel()[:5] == expected).all()
     assert problem.accuracy(x)[1, 2] == 0
-
-
-@pytest.mark.parametrize(
-    ("key", "value"), [("intercept", "zeros"), ("features", "raw"), ("test_fraction", 0.1)]
-)
-def test_options_of_data_sets_are_not_for_synthetic_points(key, value):
-    with pytest.raises(ConcordError, match=f"^{key}: {value} is for data sets.*name a dataset"):
-        build(6, **{key: value})

@@ -67,22 +67,6 @@ def test_draws_follow_the_grid(problem) -> None:
         assert abs(below - exact) < 4 * np.sqrt(0.25 / len(draws))
 
 
-@pytest.mark.parametrize("agents", [1, 5])
-def test_chains_of_several_data_sets_see_their_own(agents) -> None:
-    """Seven chains on three sets: each has the gradient and the potential of its set alone."""
-    several = build(agents=agents, data_sets=3)
-    assert (several.sets[0].points == build(agents=agents).points).all()
-    assert not np.array_equal(several.sets[1].points, several.sets[2].points)
-    x = np.random.default_rng(3).standard_normal((7, agents, 2))
-    gradients = several.gradient(x)
-    potentials = several.potential(x)
-    for chain in range(7):
-        alone, x_of_chain = several.sets[chain % 3], x[chain : chain + 1]
-        expected = alone.gradient(x_of_chain)[0]
-        np.testing.assert_allclose(gradients[chain], expected, rtol=1e-12)
-        assert np.allclose(potentials[chain], alone.potential(x_of_chain)[0], rtol=1e-14)
-
-
 def test_two_modes_are_told_from_one_and_can_be_asked_for() -> None:
     """Points in two clumps, theta_2 = +-4 apart, against points in one; then a drawn set."""
     apart, together = (
@@ -102,13 +86,4 @@ def test_two_modes_that_do_not_come_are_refused(monkeypatch: pytest.MonkeyPatch)
     """Five points as wide as this have one mode; the search for two must end."""
     monkeypatch.setattr(tied_mixture, "POINTS", 300)
     with pytest.raises(ConcordError, match=r"no draw of 60 .* two modes; .* modes: any"):
-        build(modes="two", points=5, variance=100.0, data_sets=2)
-
-
-def test_exact_pairs_are_the_same_at_every_call_and_for_every_number_of_agents() -> None:
-    one, five = build(agents=1, data_sets=2, grid=64), build(agents=5, data_sets=2, grid=64)
-    pairs = one.exact_pairs([30, 30])
-    assert len(pairs) == 2 and pairs[0].shape == (2, 30, 2)
-    for again in (one.exact_pairs([30, 30]), five.exact_pairs([30, 30])):
-        assert all(np.array_equal(a, b) for a, b in zip(pairs, again, strict=True))
-    assert not np.array_equal(pairs[0][0], pairs[0][1])
+        build(modes="two", points=5, variance=100.0)

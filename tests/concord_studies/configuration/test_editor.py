@@ -47,14 +47,3 @@ def test_the_schema_of_the_configuration_refuses_what_concord_refuses(tmp_path):
         (tmp_path / "config.yaml").write_text(json.dumps({**config, key: value}))
         with pytest.raises(ConcordError, match=key):
             load_config(tmp_path / "config.yaml")
-
-
-def test_the_papers_name_the_schema_that_make_writes():
-    for file in ("study", "config"):
-        command = f"concord schema {file} > config/{file}.schema.json\n"
-        assert command in (ROOT / "Makefile").read_text()
-    first = (ROOT / "config" / "config.yaml").read_text().splitlines()[0]
-    assert first == "# yaml-language-server: $schema=config.schema.json"
-    for path in (ROOT / "config" / "papers").glob("*/*.yaml"):
-        line = path.read_text().splitlines()[0]
-        assert line == "# yaml-language-server: $schema=../../study.schema.json", path

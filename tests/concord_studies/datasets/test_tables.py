@@ -6,13 +6,16 @@ import numpy as np
 import pandas
 import pytest
 
-from concord.problems.kinds import linear_regression, logistic_regression
 from concord.sampling.partition import Partition
 from concord_studies.datasets import fetch, readers
 from concord_studies.datasets.folder import DataFolder
 from concord_studies.datasets.registry import load_registry
 from concord_studies.datasets.tables import load_table
-from concord_studies.problems import gaussian_location
+from concord_studies.problems import (
+    gaussian_location,
+    linear_regression_data,
+    logistic_regression_data,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
 EQUAL = Partition.parse({"kind": "equal"}, "partition")
@@ -45,11 +48,11 @@ def test_tables_are_read_as_pandas_reads_them(resources):
 
 @pytest.mark.parametrize("of", ["all", "held"])
 def test_the_posterior_may_be_of_more_points_than_agents_hold(resources, of):
-    params = linear_regression.Params(
+    params = linear_regression_data.Params(
         table="extra2024_linear", prior_variance=10.0, posterior_of=of
     )
-    linear_regression.check(params, 20)
-    problem = linear_regression.build(params, 20, EQUAL, None, DataFolder(resources))
+    linear_regression_data.check(params, 20)
+    problem = linear_regression_data.build(params, 20, EQUAL, None, DataFolder(resources))
     columns = load_table("extra2024_linear", resources)
     keep = np.isfinite(columns["agent"]) if of == "held" else np.full(5000, True)
     X, y = np.column_stack([columns["one"], columns["x"]])[keep], columns["y"][keep]
@@ -73,10 +76,10 @@ def test_rows_are_in_the_order_of_their_places(resources):
             own, left = train_test_split(left, test_size=size, random_state=42)
         mine = np.flatnonzero(columns["agent"] == agent)
         np.testing.assert_array_equal(mine[np.argsort(columns["place"][mine])], own)
-    params = logistic_regression.Params(
+    params = logistic_regression_data.Params(
         dataset="breast_cancer", table="extra2024_cancer", intercept="zeros"
     )
-    problem = logistic_regression.build(params, 6, EQUAL, None, DataFolder(resources))
+    problem = logistic_regression_data.build(params, 6, EQUAL, None, DataFolder(resources))
     assert problem.counts.tolist() == [94, 95, 95, 95, 95, 95]
     assert (problem.data.features[:, :, -1] == 0).all()
 
@@ -88,13 +91,13 @@ def test_rows_that_nobody_holds_are_for_testing_and_standardize_nothing(resource
 
     X, y = load_breast_cancer(return_X_y=True)
     seen, test = train_test_split(np.arange(569), test_size=0.2, random_state=42, stratify=y)
-    params = logistic_regression.Params(dataset="breast_cancer", table="depsgld2026_cancer")
-    problem = logistic_regression.build(params, 5, EQUAL, None, DataFolder(resources))
+    params = logistic_regression_data.Params(dataset="breast_cancer", table="depsgld2026_cancer")
+    problem = logistic_regression_data.build(params, 5, EQUAL, None, DataFolder(resources))
     assert problem.counts.tolist() == [91] * 5
     features = (X - X[seen].mean(axis=0)) / X[seen].std(axis=0)
     np.testing.assert_allclose(problem.data.features[0, :, :-1], features[seen[:91]], atol=1e-12)
     np.testing.assert_array_equal(np.sort(problem.test[1]), np.sort(y[test]))
-    alone = logistic_regression.build(params, 1, EQUAL, None, DataFolder(resources))
+    alone = logistic_regression_data.build(params, 1, EQUAL, None, DataFolder(resources))
     assert alone.counts.tolist() == [455]
 
 

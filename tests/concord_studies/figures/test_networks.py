@@ -35,10 +35,6 @@ def test_each_graph_is_drawn_once():
         assert len(axes.collections[1].get_offsets()) == 6
 
 
-def test_numbers_are_left_out_where_they_do_not_fit():
-    assert not draw([graph("ring", 100)]).axes[0].texts
-
-
 def test_sizes_are_named_when_they_differ():
     figure = draw([graph("ring", 5), graph("ring", 20)])
     assert [axes.get_title(loc="left") for axes in figure.axes] == [

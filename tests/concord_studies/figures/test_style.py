@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from concord.errors import ConcordError
 from concord.options import build
-from concord_studies import digests, provenance, results
+from concord_studies import results
 from concord_studies.figures import _axes, curves, style
 from made_up_runs import run, w2
 from processes import SOURCE, python
@@ -180,15 +180,6 @@ def test_a_wrapped_label_stays_above_the_legend(titled):
     assert drawn.legends[0].get_window_extent().y1 <= box.y0 and box.y1 <= drawn.bbox.y1
 
 
-def test_a_label_wraps_at_its_bracket_if_that_is_enough():
-    assert style.wrap_label("bytes sent (a copy per neighbor)", 22) == (
-        "bytes sent\n(a copy per neighbor)"
-    )
-    assert style.wrap_label("bytes sent (a copy per neighbor)", 12) == (
-        "bytes sent\n(a copy per\nneighbor)"
-    )
-
-
 def test_an_unknown_format_is_told(tmp_path):
     with pytest.raises(ConcordError, match=r"written as \.pdf, \.svg or \.png"):
         style.save(small(), [tmp_path / "f.jpg"])
@@ -200,22 +191,10 @@ def test_settings_of_the_process_are_left_alone(tmp_path):
     assert dict(matplotlib.rcParams) == before
 
 
-def test_more_values_than_colors_still_differ():
-    assert len(set(style.looks("agent", list(range(20))))) == 20
-    assert len(set(style.looks("initial", [f"law {i}" for i in range(20)]))) == 20
-
-
 def test_numbers_run_from_dark_to_light_in_their_order():
     looks = style.looks("sampler.rho", [10, 1, 1000, 100])
     light = [sum(to_rgb(look.color)) for look in looks]
     assert light[1] < light[0] < light[3] < light[2]
-
-
-def test_names_can_be_given():
-    assert style.name("sampler", "de_sgld", {"de_sgld": "D-SGLD"}) == "D-SGLD"
-    assert style.name("sampler.delay", 3, {"delay": "τ"}) == "τ = 3"
-    assert style.name("slowest", 10, {"10": "one agent slow"}) == "one agent slow"
-    assert style.name("agent", 1, {"1": "agents alike"}) == "agent 2"
 
 
 def test_colors_can_be_seen_on_white():
@@ -250,20 +229,6 @@ def test_a_log_axis_has_three_labels_and_one_near_the_end_of_the_curve(limits, e
     assert len(labels) >= 3 and labels == texts
 
 
-def test_reading_an_experiment_keeps_agents_as_text(tmp_path):
-    (tmp_path / "runs.yaml").write_text('{"runs": {"one": {"experiment": "linear", "run": "one"}}}')
-    (tmp_path / "metrics.csv").write_text(
-        "run,agents,iteration,agent,metric,value,lo,hi,trials\n"
-        "one,5,0,0,w2,1.5,1.0,2.0,3\none,5,0,average,w2,1.25,,,0\n"
-    )
-    planned = digests.digest((tmp_path / "runs.yaml").read_text())
-    provenance.write_provenance([tmp_path / "metrics.csv"], planned=planned)
-    measured = results.read(tmp_path)["one"]
-    assert results.series(measured, "w2", 0).value.tolist() == [1.5]
-    assert np.isnan(results.series(measured, "w2", "average").lo).all()
-    assert measured.name == "linear/one"
-
-
 def test_samplers_beside_each_other_have_colors_of_their_own():
     fixed = ["de_sgld", "de_sghmc", "d_ula", "admm", "extra_sgld", "diging_sgld", "local_sgld"]
     others = ["graph_gibbs", "gossip_ula", "push_sum_sgld", "d_mala", "dg_lmc", "dsgld"]
@@ -277,8 +242,3 @@ def test_a_papers_own_setting_has_the_color_of_its_sampler_and_hollow_markers():
     assert papers.line["markerfacecolor"] == "white" and other.color != tuned.color
     arena = {*style.ENTRIES} - {"d_admms", "c_admm", "c_ula", "sgd"}  # no entries there
     assert len({style.ENTRIES[name][0] for name in arena}) == len(arena)
-
-
-def test_numbers_are_written_as_print_has_them():
-    assert style.name("step_size", 2.5e-5) == r"$\eta$ = $2.5\times 10^{-5}$"
-    assert style.name("step_size", 0.0025) == r"$\eta$ = 0.0025"

@@ -128,39 +128,6 @@ def test_an_assumption_stands_below_what_it_concerns(limits, told):
     assert bool(parts["assumptions"]) is told
 
 
-def test_readings_and_scale_are_told():
-    both = described([run(), run(reading="published")])
-    assert both["readings"] == [("corrected", "as meant"), ("published", "as printed")]
-    assert "*reading published*: as printed" in captions.markdown(both)
-    assert "Smoke scale" not in captions.markdown(both)
-    smoke = described([run(), run(scale="smoke")])
-    assert "Smoke scale: few chains and iterations, not a result." in captions.markdown(smoke)
-
-
-def test_experiments_are_told_apart_by_title_or_reading():
-    runs = [run(), run("other", reading="released"), run()]
-    parts = described(runs, titles={"linear": "Linear", "other": "Other"})
-    assert [part["title"] for part in parts["experiments"]] == ["Linear", "Other"]
-    parts = described(runs, titles={"linear": "Linear", "other": "Linear"})
-    titles = [part["title"] for part in parts["experiments"]]
-    assert titles == ["Linear, corrected", "Linear, released"]
-
-
-def terms(key, section, name):
-    return [term for term, _ in of(key, section, name)["terms"]]
-
-
-def test_words_are_explained_where_their_metrics_are_shown():
-    text = "The floor of the consensus error; exact law."
-    assert described([run()], caption=text)["terms"] == []
-    assert "floor" in dict(described([run()], metrics=["w2_floor"])["terms"])
-    lines = ["exact law", "floor", "point at the posterior's mean"]
-    assert terms("gurbuzbalaban2021", "figures", "fig2") == lines
-    assert terms("tzikas2024", "figures", "fig5") == ["exact law"]
-    assert terms("gurbuzbalaban2021", "tables", "stationary") == ["exact law", "stationary law"]
-    assert terms("parayil2020", "tables", "gmm_modes") == []  # its probability is a quadrature
-
-
 def test_what_is_beyond_five_sentences_is_folded():
     texts = {
         "caption": "One. Two.",

@@ -1,37 +1,11 @@
 """What readers see of claims: names of cases, readings, where a sentence stands."""
 
-import pytest
-
 import everything
-from concord_studies import words
 from concord_studies.claims import ledger
 from concord_studies.pages import claims
-from concord_studies.pages.claims import claims_page, name_source
+from concord_studies.pages.claims import claims_page
 
 ROW = {"paper": "p", "claim": "c", "verdict": "holds", "source": "print", "reading": "published"}
-
-
-@pytest.mark.parametrize(
-    ("case", "told"),
-    [
-        (
-            "agents=5+topology=no_edges+sampler=d_admms+agent=0",
-            "5 agents, no edges, D-ADMMS, agent 1",
-        ),
-        ("points=50+who=average", "50 points, average"),
-        ("agents=1+step_size=2.5e-05", "1 agent, step size 2.5e-05"),
-        ("level=1+zeta=10", "level 1, heterogeneity 10"),
-        ("posterior=ark+one_shot=consensus_mc", "arK, Consensus Monte Carlo"),
-        ("training=gossip_ula", "Gossip ULA"),
-        ("paid=False+read=average", "not paid, average"),
-        ("problem=noise+fault=noise", "unknown noise, noise, sd 0.1"),
-        ("n_20", "n 20"),
-    ],
-)
-def test_cases_are_called_by_names(case, told):
-    names = {"ark": "arK", "zeta": "heterogeneity", "noise": "noise, sd 0.1"}
-    names["problem=noise"] = "unknown noise"
-    assert words.case(case, names) == told
 
 
 def read(row):
@@ -63,16 +37,6 @@ def test_a_claim_that_fails_in_one_case_says_in_which():
     assert ledger.WORDS in text and "Seeds were not varied." not in text
     assert "Seeds were not varied." in claims.ledger_page(rows, "Seeds were not varied.")
     assert "<q>" not in text and text.count(ledger.WORDS) == 1
-
-
-def test_a_source_is_told_once():
-    row = {**ROW, "where": "Abstract"}
-    assert (
-        name_source({**row, "source": "print"})
-        == name_source({**row, "source": "abstract"})
-        == "Abstract"
-    )
-    assert name_source({**row, "source": "recorded"}) == "Abstract (recorded)"
 
 
 def test_every_papers_page_says_once_what_could_not_be_seen():

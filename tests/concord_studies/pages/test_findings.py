@@ -30,14 +30,6 @@ def test_what_fails_comes_before_what_is_open_and_what_holds():
     assert "1 outside the conditions of a theorem, 1 measured only" in text
 
 
-def test_a_sentence_is_one_line_whatever_its_readings():
-    both = [row("a", "holds"), row("a", "does not hold", reading="released", number="ratio: 2")]
-    (line,) = [line for line in half_page(*both).splitlines() if line.startswith("- ")]
-    assert "**holds (published); does not hold (released).** Ratio: 2." in line
-    first = "Sentences: 1 failing (0 in every case and reading), 0 open, 0 holding."
-    assert half_page(*both).startswith(f"{first}\n\n**What fails**")
-
-
 def test_a_line_has_the_number_of_cases_that_fail_one_number_and_the_reason():
     cases = [row("a", "holds", case=f"agents={n}", because="It is so.") for n in (5, 20, 100)]
     cases[1] |= {"verdict": "does not hold", "number": "exact W2: 3 (rule: at most 1)"}
@@ -66,12 +58,6 @@ def test_sentences_that_the_paper_does_not_make_come_last():
     text = half_page(own, row("a", "holds"))
     assert text.startswith("Sentences: 0 failing, 0 open, 1 holding.") and "What fails" not in text
     assert text.index("a is so.") < text.index("What we say") < text.index("b is so.")
-
-
-def test_the_reason_is_that_of_the_reading_whose_number_is_shown():
-    both = [row("a", "holds", because="Well."), row("a", "does not hold", because="Badly.")]
-    both[1] |= {"reading": "released"}
-    assert "*Why:* Badly." in half_page(*both) and "Well." not in half_page(*both)
 
 
 def test_failing_and_open_claims_of_papers_say_why():

@@ -8,18 +8,18 @@ import pytest
 from concord import streams
 from concord.errors import ConcordError
 from concord.options import build as parse
-from concord.problems.kinds import logistic_regression
-from concord.problems.kinds.logistic_regression import Params
 from concord.sampling import partition
 from concord_studies.datasets import readers
 from concord_studies.datasets.folder import DataFolder
+from concord_studies.problems import logistic_regression_data
+from concord_studies.problems.logistic_regression_data import Params
 
 
 def build(agents=3, divided=None, **options):
     params = parse(Params, options, "tests")
-    logistic_regression.check(params, agents)
+    logistic_regression_data.check(params, agents)
     split = partition.Partition.parse(divided or {"kind": "equal"}, "tests")
-    return logistic_regression.build(
+    return logistic_regression_data.build(
         params, agents, split, lambda what: streams.generator(1, what), DataFolder(Path("unused"))
     )
 

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[3]
 # Which need a table, PyTorch, and draws of a certified run.
 DATA = {
     *("numpyro", "pymc", "posterior", "table", "ball", "gaussian_product", "lenet"),
-    *("breast_cancer", "ridge_digits"),
+    *("breast_cancer", "linear_regression_data", "ridge_digits"),
 }
 CHAINS = 2 * CHAINS_PER_BLOCK + 20
 
@@ -54,8 +54,7 @@ def examples() -> dict[str, dict[str, Any]]:
     for paper in load_studies(ROOT / "config", {"scale": "smoke"})[1].values():
         for own in paper.runs.values():
             run = own.document
-            several = "_replicates" if run["problem"].get("data_sets", 1) > 1 else ""
-            name = f"{run['sampler']['kind']}_{run['problem']['kind']}{several}"
+            name = f"{run['sampler']['kind']}_{run['problem']['kind']}"
             # Cells of an arena are scored; problems of a study's own may be gone.
             known = not run.get("arena") and run["problem"]["kind"] in kinds.names("problems")
             if known and run["agents"] <= 20 and set(own.data_sets) <= {"a9a"}:

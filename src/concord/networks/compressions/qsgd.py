@@ -47,6 +47,6 @@ def compress(params: Params, x: np.ndarray, rng: np.random.Generator) -> np.ndar
 
 
 def bits(params: Params, dim: int, itemsize: int) -> int:
-    """Return how many bits a compressed vector of dim numbers of itemsize bytes takes."""
+    """Return the bits of a compressed vector of ``dim`` numbers of ``itemsize`` bytes each."""
     each = params.bits or 1 + math.ceil(math.log2(count_levels(params) + 1))
     return 8 * itemsize + each * dim

@@ -42,5 +42,5 @@ def compress(params: Params, x: np.ndarray, rng: np.random.Generator) -> np.ndar
 
 
 def bits(params: Params, dim: int, itemsize: int) -> int:
-    """Return how many bits a compressed vector of dim numbers of itemsize bytes takes."""
+    """Return the bits of a compressed vector of ``dim`` numbers of ``itemsize`` bytes each."""
     return count_coordinates(params.share, dim) * (8 * itemsize + (dim - 1).bit_length())

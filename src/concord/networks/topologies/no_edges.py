@@ -4,5 +4,5 @@ from concord.options import Options as Params
 
 
 def graph(params: Params, agents: int) -> list[tuple[int, int]]:
-    """Return the edges of a graph without edges over agents 0 to N - 1."""
+    """Return an empty list of edges: every agent is alone."""
     return []

@@ -17,10 +17,11 @@ class Params(Options):
 
 
 def graph(params: Params, agents: int) -> list[tuple[int, int]]:
-    """Return the pairs; networkx finds the same ones, with a k-d tree that takes long to import."""
+    """Return the pairs of agents whose points in the unit square are close to each other."""
     check_edges(agents * (agents - 1) // 2)
     rng = random.Random(params.seed)
     places = np.array([[rng.random(), rng.random()] for _ in range(agents)])
+    # networkx finds the same pairs, by a k-d tree that takes long to import.
     neighbors = (
         (np.square(places[i + 1 :] - places[i]).sum(axis=1) <= params.radius**2).nonzero()[0]
         for i in range(agents)

@@ -16,5 +16,5 @@ def graph(params: Params, agents: int) -> np.ndarray:
 
 
 def messages(params: Params, agents: int) -> list[int]:
-    """Return how many vectors each agent sends for one average, the server's vectors included."""
+    """Return the numbers of vectors that each agent sends and receives for one average."""
     return [0] if agents == 1 else [2] * agents

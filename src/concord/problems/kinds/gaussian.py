@@ -26,14 +26,15 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
-from concord.contracts import DataSets, ProblemDeclaration, Stream
+from concord.contracts import DataSets, Stream
+from concord.kinds import Declaration
 from concord.laws.gaussian import Gaussian
 from concord.options import Count
 from concord.problems._heterogeneity import Heterogeneity, check_heterogeneity, draw_tilts
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampling.partition import Partition
 
-DECLARES = ProblemDeclaration(name="Gaussian")
+DECLARES = Declaration(name="Gaussian")
 
 
 class Params(Heterogeneity):

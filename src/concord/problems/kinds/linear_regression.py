@@ -15,27 +15,21 @@ Their potentials add up to the posterior's for split only; ``sampled`` is the la
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from concord import streams
-from concord.contracts import DataSets, ProblemDeclaration, Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
-from concord.local_coordinates import posterior_of_quadratics, read_local
+from concord.local_coordinates import PosteriorByAgent, posterior_of_quadratics, read_local
 from concord.minibatches import Batches
 from concord.options import Count, Options, Positive
 from concord.problems._regression import GeneralizedLinearProblem, PriorShare, prior_share
 from concord.problems.arrays import divide_rows
-from concord.problems.points import (
-    LegacySeed,
-    Table,
-    draw_legacy_data,
-    read_points,
-    required_tables,
-)
+from concord.problems.points import LegacySeed, draw_legacy_data
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampling.partition import AgentData, Partition, PartitionLike, check_rows
 
@@ -53,21 +47,11 @@ class Params(Options):
     prior_variance: Annotated[Positive, "variance v of the prior N(0, v I)"] = 1.0
     prior_share: PriorShare = "split"
     legacy_seed: LegacySeed = None
-    table: Table = None
-    posterior_of: Annotated[
-        Literal["all", "held"], "points of a table that the posterior is of: all, or the agents'"
-    ] = "all"
 
 
 def check(params: Params, agents: int) -> None:
     """Raise a ConcordError for more agents than points, or contradicting numbers of points."""
-    if params.table is None:
-        check_rows(total_points(params, agents), agents)
-    elif (params.points, params.points_per_agent, params.legacy_seed) != (None, None, None):
-        raise ConcordError("table: it says which points there are; remove points and legacy_seed")
-
-
-DECLARES = ProblemDeclaration(needs=required_tables)
+    check_rows(total_points(params, agents), agents)
 
 
 def total_points(params: Any, agents: int) -> int:
@@ -92,11 +76,6 @@ def build(
     every sampler sees the same data. With a legacy seed it depends on the number of agents too,
     since features and noise alternate; the partition consecutive gives each agent its own.
     """
-    if params.table is not None:
-        features, targets, parts = read_points(params.table, data_sets, agents, partition)
-        rest = np.setdiff1d(np.arange(len(targets)), np.concatenate(parts))
-        beyond = (features[rest], targets[rest]) if params.posterior_of == "all" else None
-        return LinearRegression(AgentData.from_parts(features, targets, parts), params, beyond)
     points = total_points(params, agents)
     if params.legacy_seed is None:
         rng = stream("data")
@@ -214,7 +193,7 @@ class LinearRegression(GeneralizedLinearProblem, QuadraticProblem):
             self.posterior = posterior_of_quadratics(self.gram, self.shift, local)
 
     @property
-    def sampled(self) -> Any:
+    def sampled(self) -> Gaussian | PosteriorByAgent:
         """Return the law proportional to exp(-sum_i f_i), which prior shares may set apart from pi.
 
         A ConcordError if it is not a proper distribution, for want of points and of a prior.
@@ -232,7 +211,11 @@ class LinearRegression(GeneralizedLinearProblem, QuadraticProblem):
     def _law(
         self, prior_precision: float, beyond: tuple[np.ndarray, np.ndarray] | None = None
     ) -> Gaussian:
-        """Return the posterior under a prior of given precision, with further points, if any."""
+        """Return the Gaussian posterior under a prior of a given precision.
+
+        prior_precision: of each coordinate. beyond: features and targets of points that count
+        though no agent has them; None: none.
+        """
         information, shift = self._information, self.shift.sum(axis=0)
         if beyond is not None:
             features, targets = beyond

@@ -7,8 +7,6 @@ r"""Bayesian logistic regression.
 with a Gaussian prior N(0, v I) or independent Laplace priors of scale b, and the prior's share s of
 each agent: 1/N (split), 0 (omitted) or 1 (whole; gurbuzbalaban2021, section 5.2, prints
 ||x||^2 / lambda for every agent, that is v = lambda / 2 and s = 1).
-
-Needs: nothing for drawn data and breast_cancer; other data sets are downloaded.
 """
 
 from __future__ import annotations
@@ -18,11 +16,10 @@ from functools import cached_property
 from typing import Annotated, Literal
 
 import numpy as np
-from msgspec import Meta
 from numpy.typing import ArrayLike
 
 from concord import streams
-from concord.contracts import DataSets, ProblemDeclaration, Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.laws.reference_laws import Draws
@@ -34,50 +31,21 @@ from concord.problems._regression import GeneralizedLinearProblem, PriorShare, p
 from concord.problems.arithmetic import multiply, sigmoid, sum_softplus
 from concord.problems.arrays import divide_rows
 from concord.problems.one_data_set import TwoParameters
-from concord.problems.points import (
-    LegacySeed,
-    Table,
-    draw_legacy_data,
-    read_points,
-    required_tables,
-    split_test_rows,
-)
-from concord.sampling.partition import AgentData, Partition, PartitionLike, Parts, check_rows
+from concord.problems.points import LegacySeed, draw_legacy_data
+from concord.sampling.partition import AgentData, Partition, PartitionLike, check_rows
 
-# Rows of the data sets; those in DOWNLOADED are read from files.
-ROWS = {"breast_cancer": 569, "magic": 19020}
-DOWNLOADED = ("magic",)
 CELLS = 640  # along each axis of the reference posterior
 
 
 class Params(Options):
-    """Options of the points (drawn, or of a data set), and of the prior."""
+    """Options of the points that are drawn, and of the prior."""
 
-    dataset: Annotated[
-        Literal["synthetic", "breast_cancer", "magic"],
-        "synthetic points, or the name of a data set",
-    ] = "synthetic"
-    test_fraction: Annotated[
-        float,
-        Meta(ge=0, le=0.9),
-        "fraction of a data set's rows, chosen at random, kept from the agents for testing",
-    ] = 0.0
-    intercept: Annotated[
-        Literal["ones", "zeros", "none"],
-        "a data set's column for the intercept: ones, or the zeros that standardizing it with the "
-        "features leaves, as gurbuzbalaban2021's authors do; none: no column",
-    ] = "ones"
-    features: Annotated[
-        Literal["standardized", "unit", "raw"],
-        "a data set's features: of mean 0 and variance 1 over the rows not for testing, scaled to "
-        "[0, 1] there, or as they come",
-    ] = "standardized"
-    points: Annotated[Count, "number of synthetic points, over all agents"] = 1000
+    points: Annotated[Count, "number of points, over all agents"] = 1000
     points_per_agent: Annotated[
-        Count | None, "number of synthetic points of each agent, instead of points"
+        Count | None, "number of points of each agent, instead of points"
     ] = None
-    dim: Annotated[Count, "dimension d of synthetic features"] = 2
-    feature_variance: Annotated[Positive, "variance of each synthetic feature"] = 20.0
+    dim: Annotated[Count, "dimension d of the features"] = 2
+    feature_variance: Annotated[Positive, "variance of each feature"] = 20.0
     logit_noise_sd: Annotated[
         NonNegative,
         "standard deviation of the noise delta_j added to the logit when labels are drawn",
@@ -93,67 +61,31 @@ class Params(Options):
     prior_gradient_at: Annotated[
         Literal["iterate", "truth"],
         "where the Gaussian prior's gradient is taken: at the iterate, or at the data-generating "
-        "parameter of synthetic data (tzikas2024's released code); a proximal step knows only the "
+        "parameter (tzikas2024's released code); a proximal step knows only the "
         "iterate",
     ] = "iterate"
     legacy_seed: LegacySeed = None
-    table: Table = None
 
 
 def check(params: Params, agents: int) -> None:
     """Raise a ConcordError for more agents than points, or for contradicting options."""
-    if params.prior_gradient_at == "truth" and (
-        params.dataset != "synthetic" or params.prior != "gaussian"
-    ):
+    if params.prior_gradient_at == "truth" and params.prior != "gaussian":
         raise ConcordError(
-            f"prior_gradient_at: truth needs synthetic data and a Gaussian prior, not "
-            f"{params.dataset} and {params.prior}; use iterate"
+            f"prior_gradient_at: truth needs a Gaussian prior, not {params.prior}; use iterate"
         )
     if params.legacy_seed is not None and params.logit_noise_sd > 0:
         raise ConcordError(
             f"legacy_seed draws labels without noise on the logit, but logit_noise_sd is "
             f"{params.logit_noise_sd:g}; leave one of them out"
         )
-    usual = {"intercept": "ones", "features": "standardized", "test_fraction": 0.0}
-    for key, value in usual.items():
-        if getattr(params, key) != value and params.dataset not in ROWS:
-            raise ConcordError(
-                f"{key}: {getattr(params, key)} is for data sets, not for synthetic points; remove "
-                "it, or name a dataset"
-            )
-    points = ROWS.get(params.dataset, _count_points(params, agents))
-    check_rows(points - _count_test_rows(params, points), agents)
-
-
-def needs(params: Params) -> tuple[str, ...]:
-    """Return the names of the data sets that must be downloaded."""
-    dataset = (params.dataset,) if params.dataset in DOWNLOADED else ()
-    return dataset + required_tables(params)
-
-
-DECLARES = ProblemDeclaration(needs=needs)
-
-
-def _count_test_rows(params: Params, rows: int) -> int:
-    """Return the number of test rows of a data set with this many rows."""
-    return round(params.test_fraction * rows)
+    check_rows(_count_points(params, agents), agents)
 
 
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> LogisticRegression:
-    """Draw or load the points, and split them over the agents.
-
-    Synthetic labels are Bernoulli with logit x^T X_j + delta_j. A data set's features are
-    standardized over all rows that are not for testing, and get an intercept column of ones, unless
-    the options say otherwise. Rows that nobody holds, by a table, are for testing.
-    """
-    truth = test = parts = points = None
-    if params.table is not None:
-        *points, parts = read_points(params.table, data_sets, agents, partition)
-    if points is not None and len(points[1]):
-        features, labels = points
-    elif params.dataset == "synthetic" and params.legacy_seed is not None:
+    """Draw the points, whose labels are Bernoulli with logit x^T X_j + delta_j, and split them."""
+    if params.legacy_seed is not None:
         # The law of tzikas2024, section 6.3, eq. (29).
         truth, features, labels = draw_legacy_data(
             params.legacy_seed,
@@ -165,47 +97,14 @@ def build(
                 rng.uniform(0.0, 1.0, size=len(block)) <= sigmoid(block @ truth)
             ),
         )
-    elif params.dataset == "synthetic":
-        features, labels, truth = _synthetic(params, agents, stream("data"))
     else:
-        features, labels, test = _load(params, stream, data_sets, parts)
-    if parts is None:
-        parts = partition.split(labels, agents, stream("partition"))
+        features, labels, truth = _synthetic(params, agents, stream("data"))
+    parts = partition.split(labels, agents, stream("partition"))
     data = AgentData.from_parts(features, labels.astype(float), parts)
-    return LogisticRegression(data, params, truth, test)
+    return LogisticRegression(data, params, truth)
 
 
 Rows = tuple[np.ndarray, np.ndarray]  # features, labels
-
-
-def _load(
-    params: Params, stream: Stream, data_sets: DataSets, parts: Parts | None
-) -> tuple[np.ndarray, np.ndarray, Rows | None]:
-    """Load a data set's training features and labels, and its test rows if there are any.
-
-    parts: each agent's rows by a table; then the rows of no agent are for testing, and all rows are
-    returned. None: the agents' rows are not known yet.
-    """
-    features, labels = data_sets.points(params.dataset)
-    if parts is None:
-        training, testing = split_test_rows(
-            len(labels), _count_test_rows(params, len(labels)), stream
-        )
-    else:
-        training = np.sort(np.concatenate(parts))
-        testing = np.setdiff1d(np.arange(len(labels)), training)
-    training_features = features[training]
-    if params.features == "unit":
-        features = (features - training_features.min(axis=0)) / np.ptp(training_features, axis=0)
-    elif params.features == "standardized":
-        features = (features - training_features.mean(axis=0)) / training_features.std(axis=0)
-    if params.intercept != "none":
-        column = np.full(len(features), float(params.intercept == "ones"))
-        features = np.column_stack([features, column])
-    test = (features[testing], labels[testing]) if len(testing) else None
-    if parts is not None:
-        return features, labels, test
-    return features[training], labels[training], test
 
 
 def _count_points(params: Params, agents: int) -> int:

@@ -15,6 +15,7 @@ exists; ``reference`` holds it on a dense grid.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from typing import Annotated, Literal
 
@@ -57,11 +58,6 @@ class Params(Options):
     modes: Annotated[
         Literal["any", "two"], "any set of points, or the first one whose posterior has two modes"
     ] = "any"
-    data_sets: Annotated[
-        int,
-        Meta(ge=1, le=10000),
-        "independent sets of points; chain c samples the posterior of set c mod data_sets",
-    ] = 1
 
 
 check = check_agents
@@ -69,35 +65,33 @@ check = check_agents
 
 def build(
     params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
-) -> TiedMixture | TiedMixtures:
+) -> TiedMixture:
     """Draw points from the mixture at ``truth``, and split them over the agents.
 
-    The points depend on ``stream("data")`` alone, so every number of agents sees the same ones, and
-    the first sets are the same however many there are. A ConcordError if ``modes: two`` is required
-    and no draw has them.
+    The points depend on ``stream("data")`` alone, so every number of agents sees the same ones. A
+    ConcordError if ``modes: two`` is required and no draw has them.
     """
-    rng, divide = stream("data"), stream("partition")
+    return next(draw_problems(params, agents, partition, stream))
 
-    def draw() -> TiedMixture:
-        """Draw the points of one data set."""
+
+def draw_problems(
+    params: Params, agents: int, partition: Partition, stream: Stream
+) -> Iterator[TiedMixture]:
+    """Yield the problems of one set of points after another, whose posteriors have ``modes``."""
+    rng, divide = stream("data"), stream("partition")
+    attempts = max(ATTEMPTS, POINTS // params.points)
+    tried = 0
+    while tried < attempts:
         points = draw_points(params, rng)
         parts = partition.split(params.points, agents, divide)
-        return mixture(params, points, parts)
-
-    def draw_with_modes() -> TiedMixture:
-        """Draw a data set; if the options ask for two modes, draw again until it has them."""
-        attempts = max(ATTEMPTS, POINTS // params.points)
-        for _ in range(attempts):
-            problem = draw()
-            if params.modes == "any" or problem.has_two_modes:
-                return problem
-        raise ConcordError(
-            f"no draw of {attempts} gave {params.points} points of variance {params.variance:g} a "
-            "posterior with two modes; raise points, lower variance or set modes: any"
-        )
-
-    sets = [draw_with_modes() for _ in range(params.data_sets)]
-    return sets[0] if params.data_sets == 1 else TiedMixtures(sets, stream)
+        problem, tried = mixture(params, points, parts), tried + 1
+        if params.modes == "any" or problem.has_two_modes:
+            yield problem
+            tried = 0
+    raise ConcordError(
+        f"no draw of {attempts} gave {params.points} points of variance {params.variance:g} a "
+        "posterior with two modes; raise points, lower variance or set modes: any"
+    )
 
 
 def draw_points(params: Params, rng: np.random.Generator) -> np.ndarray:
@@ -200,19 +194,19 @@ class TiedMixture(TwoParameters, OneDataSet):
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the gradient of every f_i at x_i, (chains, agents, 2)."""
-        tilts = _component_contrasts(self.params, x.swapaxes(0, 1), self.points[:, None])
+        tilts = component_contrasts(self.params, x.swapaxes(0, 1), self.points[:, None])
         return self.gradients_from_sums(x, (tilts @ self._table).swapaxes(0, 1), self.totals)
 
     def gradient_of(self, agents: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Return the gradients of chosen agents, (chains, few, dim)."""
-        tilts = _component_contrasts(self.params, x, self.points.take(agents, axis=0))
+        tilts = component_contrasts(self.params, x, self.points.take(agents, axis=0))
         sums = tilts[..., None, :] @ self._table.take(agents, axis=0)
         return self.gradients_from_sums(x, sums[..., 0, :], self.totals.take(agents, axis=0))
 
     def batch_gradient(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return mini-batch gradients (``WithMiniBatches``), (chains, agents, dim)."""
         _, points = self._data.points_at(rows)
-        tilts, count = _component_contrasts(self.params, x, points), rows.shape[-1]
+        tilts, count = component_contrasts(self.params, x, points), rows.shape[-1]
         sums = np.stack([tilts.sum(axis=-1), np.vecdot(tilts, points)], axis=-1)
         totals = np.stack([np.full(x.shape[:2], count), points.sum(axis=-1)], axis=-1)
         scale = (self.counts / count)[:, None]
@@ -285,60 +279,6 @@ class TiedMixture(TwoParameters, OneDataSet):
         return _reference(self._all_points.tobytes(), self.params)
 
 
-class TiedMixtures:
-    """A problem with several data sets of the mixture: chain c has ``sets[c % len(sets)]``.
-
-    Replicates of an experiment then advance together like chains of one. All sets divide their
-    points in the same numbers over the agents. They are sampled with full gradients.
-    """
-
-    dim = 2
-    posterior = None
-
-    def __init__(self, sets: list[TiedMixture], stream: Stream) -> None:
-        self.sets, self._stream = sets, stream
-        self.counts, self.agents = sets[0].counts, sets[0].agents
-        self._of_chains = np.empty(0), np.empty(0)
-        if any((one.counts != self.counts).any() for one in sets):
-            raise ConcordError(
-                "partition: data sets must divide their points in the same numbers; "
-                "use kind equal or sizes"
-            )
-
-    def exact_pairs(self, counts: list[int]) -> list[np.ndarray]:
-        """Draw counts[d] pairs of independent exact samples of each data set d, (2, counts[d], 2).
-
-        The same at every call, and for every number of agents.
-        """
-        streams = self._stream("reference").spawn(len(self.sets))
-        return [
-            one.reference.sample(2 * count, rng).reshape(2, count, 2)
-            for one, rng, count in zip(self.sets, streams, counts, strict=False)
-        ]
-
-    def from_chain(self, first: int) -> TiedMixtures:
-        """Return the same problem with the chains counted from number ``first``."""
-        start = first % len(self.sets)
-        return TiedMixtures(self.sets[start:] + self.sets[:start], self._stream)
-
-    def gradient(self, x: np.ndarray) -> np.ndarray:
-        """Return the gradient of every f_i at x_i, (chains, agents, 2)."""
-        if len(self._of_chains[0]) != len(x):  # kept for the next call
-            sets = [self.sets[chain % len(self.sets)] for chain in range(len(x))]
-            self._of_chains = np.stack([s.points for s in sets]), np.stack([s.totals for s in sets])
-        (points, totals), one = self._of_chains, self.sets[0]
-        tilts = _component_contrasts(one.params, x, points)
-        sums = np.stack([np.vecdot(tilts, one.mask), np.vecdot(tilts, points)], axis=-1)
-        return one.gradients_from_sums(x, sums, totals)
-
-    def potential(self, x: np.ndarray) -> np.ndarray:
-        """Return f_i(x_i), shape (chains, agents), without constants of the normal densities."""
-        values = np.empty(x.shape[:2])
-        for number, one in enumerate(self.sets[: len(x)]):
-            values[number :: len(self.sets)] = one.potential(x[number :: len(self.sets)])
-        return values
-
-
 @lru_cache(maxsize=32)  # for runs that one process measures, of the same points
 def _reference(points: bytes, params: Params) -> Grid:
     """Return the posterior on a dense grid; points are bytes, so that results can be cached."""
@@ -354,7 +294,7 @@ def _means(params: Params, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return first, first + second if params.second_mean == MEANS[0] else second
 
 
-def _component_contrasts(params: Params, x: np.ndarray, points: np.ndarray) -> np.ndarray:
+def component_contrasts(params: Params, x: np.ndarray, points: np.ndarray) -> np.ndarray:
     """Return 2 p_j - 1 for points j (..., n) at parameters x (..., 2).
 
     p_j: the probability that point j is of the second component.

@@ -135,10 +135,11 @@ class Sources:
     def write_group_page(
         self, heading: str, pages: Sequence[str], titles: Mapping[str, str]
     ) -> list[str]:
-        """Write a page that links to others, below which the navigation folds them.
+        """Write a page of links to other pages, which the navigation folds below it.
 
-        titles: of pages, by their names; none: their own headings.
-        Return the names of what was written: one page, or none where there are no pages.
+        heading: of the page. pages: the names of the others. titles: of pages, by their names;
+        none: their own headings. Return the names of the pages written: one, or none without
+        ``pages``.
         """
         name = f"all/{re.sub('[^a-z]+', '-', heading.lower())}"
         text = f"# {heading}\n\n{_list_pages(pages, titles)}"
@@ -152,7 +153,11 @@ def _write_pages(
     results: Path,
     sources: Sources,
 ) -> None:
-    """Write the sources of all pages."""
+    """Write the Markdown sources of all pages of the site.
+
+    config: the folder of the configuration. results: the folder of the results. sources: the folder
+    that the sources are written into.
+    """
     expected = config / "expected_verdicts.yaml"
     compared = expected.exists() and settings["scale"] != "smoke"
     committed = ledger.expected_rows(expected) if compared else []
@@ -184,7 +189,10 @@ def _write_pages(
 def _write_study(
     study: Study, rows: Sequence[Row], results: Path, seeds: str, sources: Sources
 ) -> None:
-    """Write a study's page, with its cards and its multiverse, and pack its numbers."""
+    """Write a study's page, with its cards and its multiverse, and pack its numbers.
+
+    seeds: a sentence on other seeds, or "". sources: the folder that pages are written into.
+    """
     folder = results / study.key
     sources.write(f"papers/{study.key}", papers.study_page(study, rows, results, seeds))
     for card in papers.find_cards(folder):

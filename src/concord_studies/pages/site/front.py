@@ -56,7 +56,10 @@ def page(
 
 
 def describe_origin(settings: Mapping[str, Any], compared: ledger.Comparison) -> list[str]:
-    """Return the lines on the versions that made the site, and on verdicts that differ."""
+    """Return lines on the versions that made the site, and on verdicts that differ.
+
+    compared: verdicts beside the committed ones.
+    """
     about = describe()
     lock = (about["lock"] or "unknown")[:12]
     lines = [
@@ -77,7 +80,10 @@ def describe_origin(settings: Mapping[str, Any], compared: ledger.Comparison) ->
 def _list_findings(
     studies: Mapping[str, Study], rows: Sequence[Row], chosen: Sequence[str]
 ) -> list[str]:
-    """Return the claims that the first page lists: the configured ones, else the first five."""
+    """Return the rows of the claims that the first page lists.
+
+    chosen: claims that the configuration names; none: the first five.
+    """
     stated = {f"{key}/{claim}" for key, study in studies.items() for claim in study.claims}
     for name in chosen:
         if name not in stated:

@@ -18,17 +18,21 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from concord import options
-from concord.contracts import DataSets, ProblemDeclaration, Stream, declaration_of_problem
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Options, Positive
 from concord.problems.kinds import linear_regression, logistic_regression
 from concord.problems.one_data_set import TwoParameters
 from concord.sampling.partition import Partition
+from concord_studies.contracts import ProblemDeclaration, declaration_of_problem
+from concord_studies.problems import linear_regression_data, logistic_regression_data
 
 MODELS: dict[str, Any] = {
     "linear_regression": linear_regression,
+    "linear_regression_data": linear_regression_data,
     "logistic_regression": logistic_regression,
+    "logistic_regression_data": logistic_regression_data,
 }
 CELLS = 800
 
@@ -37,7 +41,15 @@ class Params(Options):
     """Options of a regression whose prior is uniform on a ball."""
 
     radius: Annotated[Positive, "radius s of the ball"]
-    model: Annotated[Literal["linear_regression", "logistic_regression"], "kind of regression"]
+    model: Annotated[
+        Literal[
+            "linear_regression",
+            "linear_regression_data",
+            "logistic_regression",
+            "logistic_regression_data",
+        ],
+        "kind of regression",
+    ]
     options: Annotated[
         dict[str, Any] | None, "of the regression, but for those of its prior; none: 100 points"
     ] = None
@@ -80,7 +92,8 @@ def build(
     """Build the regression without its prior, restricted to the ball."""
     kind, model_options = _model(params)
     plain = kind.build(model_options, agents, partition, stream, data_sets)
-    cls = LinearInBall if params.model == "linear_regression" else LogisticInBall
+    is_linear = isinstance(plain, linear_regression.LinearRegression)
+    cls = LinearInBall if is_linear else LogisticInBall
     restricted: Any = object.__new__(cls)
     vars(restricted).update(vars(plain), radius=params.radius, starts=params.starts, posterior=None)
     problem: InBall = restricted

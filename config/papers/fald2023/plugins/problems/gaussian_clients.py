@@ -12,10 +12,11 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from concord.contracts import DataSets, ProblemDeclaration, Stream
+from concord.contracts import DataSets, Stream
 from concord.options import Count, Options, Positive, Some
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampling.partition import Partition
+from concord_studies.contracts import ProblemDeclaration
 
 
 class Params(Options):

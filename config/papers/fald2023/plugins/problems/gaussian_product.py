@@ -12,12 +12,13 @@ from typing import Annotated
 import numpy as np
 from scipy.sparse import block_diag, csr_array
 
-from concord.contracts import DataSets, ProblemDeclaration, Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.options import Index, Options, Positive, Some
-from concord.problems.points import required_tables
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampling.partition import Partition
+from concord_studies.contracts import ProblemDeclaration
+from concord_studies.datasets.points import required_tables
 
 
 class Params(Options):

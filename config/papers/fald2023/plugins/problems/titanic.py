@@ -14,10 +14,11 @@ from typing import Annotated
 
 import numpy as np
 
-from concord.contracts import DataSets, ProblemDeclaration, Stream
+from concord.contracts import DataSets, Stream
 from concord.options import Count, Options, Positive
 from concord.problems.kinds import logistic_regression
 from concord.sampling.partition import AgentData, Partition, check_rows
+from concord_studies.contracts import ProblemDeclaration
 
 TESTING = 441
 # Class (first, second, third, crew), whether adult, whether male: how many died and survived.

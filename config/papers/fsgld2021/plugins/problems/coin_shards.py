@@ -9,11 +9,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from concord.contracts import DataSets, ProblemDeclaration, Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.options import Count, Index, Options, Some
 from concord.problems.one_data_set import OneDataSet
 from concord.sampling.partition import Partition
+from concord_studies.contracts import ProblemDeclaration
 
 
 class Params(Options):

@@ -12,9 +12,10 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from concord.contracts import DataSets, ProblemDeclaration, Stream
+from concord.contracts import DataSets, Stream
 from concord.options import Count, Options, Positive
 from concord.sampling.partition import AgentData, Partition
+from concord_studies.contracts import ProblemDeclaration
 from concord_studies.problems import gaussian_location
 
 

@@ -12,11 +12,12 @@ from typing import Annotated
 
 import numpy as np
 
-from concord.contracts import DataSets, ProblemDeclaration, Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.options import Count, NonNegative, Options
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampling.partition import Partition
+from concord_studies.contracts import ProblemDeclaration
 
 
 class Params(Options):

@@ -16,13 +16,14 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from concord.contracts import DataSets, ProblemDeclaration, Stream
+from concord.contracts import DataSets, Stream
 from concord.laws.gaussian import Gaussian
 from concord.options import Options, Positive
-from concord.problems.points import split_test_rows
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampling.partition import Partition, check_rows
+from concord_studies.contracts import ProblemDeclaration
 from concord_studies.datasets import readers
+from concord_studies.datasets.points import split_test_rows
 
 DECLARES = ProblemDeclaration(name="partial views")
 FEATURES = 10

@@ -19,13 +19,14 @@ from typing import Annotated, Literal
 import numpy as np
 from scipy.special import log_softmax, softmax
 
-from concord.contracts import DataSets, ProblemDeclaration, Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.options import Options
 from concord.problems.one_data_set import OneDataSet
-from concord.problems.points import split_test_rows
 from concord.sampling.partition import AgentData, Partition, check_rows
+from concord_studies.contracts import ProblemDeclaration
 from concord_studies.datasets import readers
+from concord_studies.datasets.points import split_test_rows
 
 DECLARES = ProblemDeclaration(name="softmax regression on digits")
 TEST, SIDE, CLASSES = 360, 8, 10

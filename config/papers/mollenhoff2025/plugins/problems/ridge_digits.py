@@ -13,10 +13,11 @@ Source: mollenhoff2025's released code.
 
 import numpy as np
 
-from concord.contracts import DataSets, ProblemDeclaration, Stream
+from concord.contracts import DataSets, Stream
 from concord.options import Options as Params
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampling.partition import Partition, check_rows
+from concord_studies.contracts import ProblemDeclaration
 
 TABLE, CLASSES = "mollenhoff2025_digits", 10
 PRIOR_PRECISION = 25.0  # delta

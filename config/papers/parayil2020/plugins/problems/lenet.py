@@ -26,11 +26,12 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from msgspec import Meta
 
-from concord.contracts import DataSets, ProblemDeclaration, Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.options import Count, Index, Options, Positive
 from concord.problems.one_data_set import OneDataSet
 from concord.sampling.partition import Partition, check_rows
+from concord_studies.contracts import ProblemDeclaration
 from concord_studies.datasets.readers import digits as sklearn_digits
 
 from .. import readers

@@ -22,11 +22,12 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from concord.contracts import DataSets, ProblemDeclaration, Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.options import Options, Positive
 from concord.problems.arithmetic import sigmoid
 from concord.sampling.partition import Partition
+from concord_studies.contracts import ProblemDeclaration
 
 from .. import readers
 

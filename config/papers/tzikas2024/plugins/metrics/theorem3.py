@@ -14,12 +14,12 @@ from concord.laws.law import start_of, update_of
 from concord.laws.wasserstein import w2
 from concord.networks.graph import as_dense
 from concord.networks.network import Network
-from concord.networks.spectrum import spectrum_of
 from concord.problem import Quadratic
 from concord.samplers.admm import ADMM
 from concord_studies.contracts import Label, SampledLaw
 from concord_studies.metrics import Measurement, Row, final_rows, series, unmet_need, yields
 from concord_studies.metrics._references import require_gaussian
+from concord_studies.spectrum import spectrum_of
 
 
 class Theorem(NamedTuple):

@@ -17,12 +17,13 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from concord.contracts import DataSets, ProblemDeclaration, Stream
+from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError
 from concord.options import Options
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.problems.share_all import share_all
 from concord.sampling.partition import Partition
+from concord_studies.contracts import ProblemDeclaration
 
 DECLARES = ProblemDeclaration(name="hospitals")
 EFFECTS = np.array([2.8, 0.8, -0.3, 0.7, -0.1, 0.1, 1.8, 1.2])

@@ -13,12 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from concord.contracts import DataSets, ProblemDeclaration, Stream
+from concord.contracts import DataSets, Stream
 from concord.models.model import install_hint
 from concord.models.numpyro import from_numpyro
 from concord.options import Options
 from concord.problems import arrays
 from concord.sampling.partition import Partition, check_rows
+from concord_studies.contracts import ProblemDeclaration
 from concord_studies.datasets import registry
 from concord_studies.datasets.registry import verify
 from concord_studies.problems._model_files import configure_jax
