@@ -7,8 +7,8 @@ r"""Layered ULA with levels as its authors' code computes it: layers' centers ar
 with the width w and the center c of a layer of :math:`N(0, \sigma^2)`, :math:`\sigma =
 1 / (2 (s - 2) \sqrt{\log 4})`, and u uniform on (0, 1). The error is normal, of standard deviation
 :math:`M \sigma`, if c is multiplied by M, too (``layered_ula``). As it is, the error has the
-variance :math:`(0.536 M^2 + 0.464) \sigma^2`, while the server adds what :math:`M^2 \sigma^2` leaves of the
-noise, and nothing once that is more than all.
+variance :math:`(0.536 M^2 + 0.464) \sigma^2`, while the server adds what
+:math:`M^2 \sigma^2` leaves of the noise, and nothing once that is more than all.
 
 Source: the released code of hegazy2024.
 Price: as ``layered_ula``; of an integer the binary digits of the code's count, from which none can
