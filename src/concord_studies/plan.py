@@ -109,7 +109,8 @@ class Plan:
         """Return a study's experiment, or its universe for a name like "multiverse/seed_2"."""
         study = self.find_study(key)
         if not name.startswith(UNIVERSES):
-            return build_experiment(study.path, {run.name: run for run in study.runs_of(name)})
+            runs = {run.name: run for run in study.runs_of(name)}
+            return build_experiment(study.path, runs, study.experiments[name].get("jobs"))
         universe, universes = name.removeprefix(UNIVERSES), self._multiverse(key).experiments
         if universe not in universes:
             remedy = nearest(universe, universes)
