@@ -128,6 +128,11 @@ class Experiment:
         return sum(map(cost, self.runs.values()))
 
     @property
+    def priority(self) -> int:
+        """The priority of its jobs: what takes longest starts first, as far as it is known."""
+        return 1 + int(self.cost / 1e6) + 10_000 * bool(self.part_count)
+
+    @property
     def minutes(self) -> int:
         """The minutes that a job takes at most, besides those that every job takes."""
         return min(int(self.cost / UPDATES_OF_MINUTE), 1000)

@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
+from snakemake.output_index import OutputIndex
+
 from concord.errors import ConcordError, nearest
 from concord_studies.failures import exit_with_sentences
 from concord_studies.plan import Plan
@@ -128,4 +130,4 @@ class Targets:
 
 def _list_makers(path: str, workflow: Any) -> list[str]:
     """Return the names of the rules of Snakemake's workflow that make a file."""
-    return [rule.name for rule in workflow.rules if rule.is_producer(path)]
+    return [rule.name for rule in OutputIndex(workflow.rules).match_producers(path)]

@@ -47,7 +47,7 @@ rule measure:
         f"{LOGS}/{OF_EXPERIMENT}/measure.log",
     benchmark:
         f"{BENCHMARKS}/{OF_EXPERIMENT}/measure.tsv"
-    priority: lambda w: 1 + int(plan.experiment(w).cost / 1e6)  # what takes longest starts first
+    priority: lambda w: plan.experiment(w).priority
     group:
         lambda w: None if plan.experiment(w).part_count else "experiments"
     conda:

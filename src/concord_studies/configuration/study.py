@@ -101,6 +101,8 @@ class Study(StudyFiles):
         experiment: Any = stated.get("experiment")
         choice = {name: of for name, of in stated.items() if name != "experiment"}
         runs = self.runs_of(experiment, where)
+        if not choice:
+            return list(runs)
         labels = [{"labels": run.labels} for run in runs]
         if mistake := selection.describe_mistake(labels, choice, f"no run of {experiment}"):
             raise ConcordError(f"{self.locate(where)}: {mistake}")
