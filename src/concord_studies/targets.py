@@ -8,8 +8,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
-from snakemake.output_index import OutputIndex
-
 from concord.errors import ConcordError, nearest
 from concord_studies.failures import exit_with_sentences
 from concord_studies.plan import Plan
@@ -130,4 +128,12 @@ class Targets:
 
 def _list_makers(path: str, workflow: Any) -> list[str]:
     """Return the names of the rules of Snakemake's workflow that make a file."""
-    return [rule.name for rule in OutputIndex(workflow.rules).match_producers(path)]
+    return [
+        rule.name for rule in workflow.rules if _may_make(rule, path) and rule.is_producer(path)
+    ]
+
+
+def _may_make(rule: Any, path: str) -> bool:
+    """Return whether a path begins and ends as an output of a rule, whose pattern takes longer."""
+    ends = ((str(file.constant_prefix()), str(file.constant_suffix())) for file in rule.products())
+    return any(path.startswith(first) and path.endswith(last) for first, last in ends)
