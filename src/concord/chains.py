@@ -65,20 +65,18 @@ def sample_chains(
     iterations: int,
     seed: int,
     labels: Labels,
-    span: tuple[int, int] | None = None,
     progress: bool | None = False,
     keep: bool = False,
     strict: bool = False,
     compiled: bool = True,
 ) -> Trace:
-    """Sample the chains of a run, or those from ``span[0]`` to before ``span[1]``.
+    """Sample the chains of a run.
 
     Chains advance in blocks of ``CHAINS_PER_BLOCK``, each with its own streams, so that a chain is
     the same, number for number, whichever others are sampled with it. Returns the trace of what
     ``record`` asks for.
 
     law: law of the initial positions x^(0).
-    span: first chain and the one after the last, whole blocks; None: all chains.
     progress: whether to show a progress bar; None: if the error stream is a terminal.
     keep: whether an interrupt (Ctrl-C) returns the trace of the blocks that are done, or of the
     first block so far, and prints a line that says so; otherwise it is raised.
@@ -86,7 +84,6 @@ def sample_chains(
     compiled: whether a long run may take compiled steps (``concord.fast``); the trace's attribute
     ``steps`` says whether it did.
     """
-    begin, end = span or (0, chains)
     shape = chains, network.agents, problem.dim
     steps = None
     if compiled:
@@ -95,13 +92,13 @@ def sample_chains(
         steps = compile_steps(sampler, iterations, shape)
     start = streams.generator(seed, *labels.stream("initial"))
     x0 = initial.positions(law, problem, shape, start)
-    firsts = range(begin, end, CHAINS_PER_BLOCK)
+    firsts = range(0, chains, CHAINS_PER_BLOCK)
     traces: list[Trace] = []
     recorder: Recorder | None = None
     try:
         with bar(len(firsts) * iterations, "sample", progress) as advance:
             for first in firsts:
-                block = x0[first : min(first + CHAINS_PER_BLOCK, end)]
+                block = x0[first : first + CHAINS_PER_BLOCK]
                 later = [first][: first > 0]
                 noise, arrivals, times = (
                     streams.generator(seed, *labels.stream(what), *later)
@@ -130,9 +127,9 @@ def sample_chains(
             raise
     trace = join_traces(traces)
     trace.attributes["steps"] = "compiled" if steps and steps.used else "plain"
-    if trace.chains < end - begin or trace.draw[-1] < record.iterations(iterations)[-1]:
+    if trace.chains < chains or trace.draw[-1] < record.iterations(iterations)[-1]:
         print(
-            f"concord: interrupted; here are {trace.chains} of {end - begin} chains, to iteration "
+            f"concord: interrupted; here are {trace.chains} of {chains} chains, to iteration "
             f"{trace.draw[-1]} of {iterations}",
             file=sys.stderr,
         )

@@ -180,6 +180,7 @@ def options_of(kind: object) -> Any:
     return getattr(kind, "Params", kind)
 
 
+@cache  # planning asks for every run
 def declaration_of(module: object) -> Declaration:
     """Return the declaration in the module of a kind; an empty one if there is none."""
     stated = (value for value in vars(module).values() if isinstance(value, Declaration))

@@ -160,22 +160,18 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("run", help="its name, as `concord check` lists it")
     text = "default: runs/<study>/<experiment>/<run>"
     sub.add_argument("-o", "--output", dest="folder", type=Path, help=text)
-    part = "of several parts that are made apart, numbered from 1"
-
-    def parts(sub: argparse.ArgumentParser) -> None:
-        """Add the options for one of several parts of a job."""
-        sub.add_argument("--part", type=int, default=1, help=part)
-        sub.add_argument("--of", dest="parts", type=int, default=1, help="number of parts")
-
-    sub = command("sample", "sample the runs of a runs.yaml", runs, resources, parts, output(".nc"))
+    sub = command("sample", "sample the runs of a runs.yaml", runs, resources, output(".nc"))
     text = "show a progress bar at once (default: after four seconds, on a terminal)"
     sub.add_argument("--progress", action="store_true", default=None, help=text)
-    text = "score the cells of an arena's runs.yaml"
-    command("score", text, runs, resources, parts, output(".json"))
-    text = "compute the metrics of the runs of a runs.yaml, which are sampled before"
+    text = "sample the runs of a runs.yaml, or score an arena's cells, and compute their metrics"
     sub = command("measure", text, runs, resources, output(".csv"))
-    text = "draws, or scores, of all parts in their order: nothing is sampled then"
-    sub.add_argument("drawn", type=Path, nargs="*", help=text)
+    text = "of several parts that are made apart, each with some runs, numbered from 1"
+    sub.add_argument("--part", type=int, default=1, help=text)
+    sub.add_argument("--of", dest="parts", type=int, default=1, help="number of parts")
+    text = "join the metrics of all parts of a runs.yaml"
+    sub = command("gather", text, runs, resources, output(".csv"))
+    text = "what `measure --part` made, in the order of the parts"
+    sub.add_argument("tables", type=Path, nargs="+", help=text)
     text = "write the scores, the costs and the entries' cards of a study's arena"
     sub = command("board", text, study, tables)
     sub.add_argument("--cards", type=Path, required=True, help="folder of the cards")
@@ -292,8 +288,8 @@ def call(target: str, options: argparse.Namespace) -> None:
     place, *names = target.split()
     values = vars(options)
     if names:
-        studies = import_module("concord_cli.studies")
-        studies.use_plugins(options)
+        if values.get("plugins"):
+            import_module("concord_cli.studies").use_plugins(options)
         if "study" in names:
             values = {**values, **import_module("concord_cli.runs").read_stated(options)}
     module, _, name = place.partition(":")
@@ -313,9 +309,9 @@ COMMANDS = {
     "describe": "cli.kinds:describe",
     "test": "cli.test:test",
     "run": "cli.runs:run",
-    "sample": "studies.experiment:sample runs output resources part parts progress",
-    "score": "arena.jobs:score runs output resources part parts",
-    "measure": "studies.experiment:measure runs drawn output resources",
+    "sample": "studies.experiment:sample runs output resources progress",
+    "measure": "studies.experiment:measure runs output resources part parts",
+    "gather": "studies.experiment:gather runs tables output resources",
     "board": "arena.compete:write_board study tables output cards planned",
     "draw": "studies.stages.draw:draw entry output",
     "tabulate": "studies.stages.draw:tabulate entry output",

@@ -222,7 +222,7 @@ def find_version(name: str) -> str:
     """Return the installed version of the library that has a package or module, or "unknown"."""
     from importlib import metadata  # a tenth of a start: of planning alone
 
-    for distribution in (_ALIASES.get(name, name), *_distributions().get(name, ())):
+    for distribution in _list_distributions(name):
         try:
             text = metadata.version(distribution)
         except metadata.PackageNotFoundError:
@@ -231,12 +231,12 @@ def find_version(name: str) -> str:
     return "unknown"
 
 
-_ALIASES = {"ot": "POT", "sklearn": "scikit-learn"}
+_ALIASES = {"ot": "POT", "sklearn": "scikit-learn", "yaml": "PyYAML"}
 
 
-@cache
-def _distributions() -> Mapping[str, list[str]]:
-    """Return the names of installed distributions by the package that they provide."""
+def _list_distributions(name: str) -> Iterator[str]:
+    """Yield the names of the distributions that may provide a package or module."""
     from importlib import metadata  # as above
 
-    return metadata.packages_distributions()
+    yield _ALIASES.get(name, name)
+    yield from metadata.packages_distributions().get(name, ())  # looks at all: a third of a second

@@ -2,7 +2,8 @@
 
 Its folder among the results has ``runs.yaml``, which the plan writes, with every parameter of every
 run and the digests of code and data; ``metrics.csv``, one table of all runs; and ``metrics.json``,
-its provenance. A long experiment is divided into parts, each made by a job.
+its provenance. A long experiment is divided into parts, each with some of its runs: a job makes
+the metrics of a part, and another one joins them.
 """
 
 import csv
@@ -11,7 +12,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -22,9 +23,8 @@ from concord import kinds
 from concord.errors import ConcordError
 from concord.progress import each
 from concord.sampling.netcdf import write_traces
-from concord.sampling.trace import Trace, join_traces
+from concord.sampling.trace import Trace
 from concord.sampling.trace_files import read_traces
-from concord.streams import CHAINS_PER_BLOCK
 from concord_studies import metrics
 from concord_studies.contracts import declaration_of_problem
 from concord_studies.datasets.registry import files_of
@@ -33,16 +33,16 @@ from concord_studies.guard import Guard
 from concord_studies.io import read_text, whole_file, write_whole
 from concord_studies.markup import cell
 from concord_studies.metrics import COLUMNS, Row
-from concord_studies.provenance import AGAIN, describe, write_provenance
+from concord_studies.provenance import AGAIN, describe, read_provenance, write_provenance
 from concord_studies.runs.measure import measurement
 from concord_studies.runs.run import Run
 from concord_studies.runs.sample import sample as sample_run
 
-SCORING = "concord_arena.jobs"  # of an arena alone
+SCORING = "concord_arena.cells"  # of an arena alone
 
 UPDATES_OF_STEP = 1000  # updates of an agent that take as long as a step does besides
-# Updates that one job samples, half a minute, and that surely take less than a minute each; cells
-# of an arena by laws that one scores, most of which take half a second.
+# Updates of one job, half a minute, and that surely take less than a minute each; cells of an arena
+# by laws that one scores, most of which take half a second.
 UPDATES_OF_JOB, UPDATES_OF_MINUTE, CELLS_OF_JOB = 1e9, 1e8, 40
 # What a job takes at most: 475 MB at paper scale. Kinds of problems that need more say so.
 USUAL: Mapping[str, Any] = {"environment": "concord", "mem_mb": 1000, "runtime": 5}
@@ -54,7 +54,6 @@ def cost(run: Run) -> float:
     return float(steps * (run.chains * run.agents + UPDATES_OF_STEP))
 
 
-Block = tuple[int, int]  # chains of a run, from the first to before the last
 Table = dict[str, Sequence[Row]]  # rows of metrics by run
 
 
@@ -62,13 +61,16 @@ Table = dict[str, Sequence[Row]]  # rows of metrics by run
 class Experiment:
     """Runs of one study that share the files of their results; these runs are sampled.
 
-    study: the study's folder. runs: by name.
+    study: the study's folder. runs: by name. jobs: the number of jobs that make them, if the study
+    states it. draws: the file of the runs' draws; None: they are sampled when they are measured.
     """
 
     study: Path
     runs: Mapping[str, Run]
+    jobs: int | None = None
+    draws: Path | None = None
     CODE: ClassVar[tuple[str, ...]] = (__name__,)  # modules, beside those of the runs' kinds
-    PART: ClassVar[str] = "draws.{}-of-{}.nc"  # the file of a part
+    OF_RUNS: ClassVar[tuple[str, ...]] = ()  # fields of the provenance that have a value by run
     OF_UNIVERSE: ClassVar[bool] = False  # as runs.yaml states it
 
     @property
@@ -78,42 +80,57 @@ class Experiment:
 
     @property
     def part_count(self) -> int:
-        """The number of parts, each made by a job; 0: one job samples and measures all runs."""
-        most = len(self.blocks)
-        return most if self.job["runtime"] >= 60 else min(most, int(self.cost / UPDATES_OF_JOB))
+        """The number of parts, each made by a job; 0: one job makes all runs."""
+        count = min(len(self.blocks), self.jobs or self.usual_jobs)
+        return count if count > 1 else 0
 
     @property
-    def blocks(self) -> list[dict[str, Block]]:
-        """The smallest parts: mappings from the names of runs to blocks of their chains."""
-        size = CHAINS_PER_BLOCK
-        return [
-            {name: (first, min(first + size, run.chains))}
-            for name, run in self.runs.items()
-            for first in range(0, max(run.chains, 1), size)
-        ]
+    def usual_jobs(self) -> int:
+        """The number of jobs where the study states none: by the cost of the runs."""
+        return int(self.cost / UPDATES_OF_JOB)
 
-    def measure(self, parts: Sequence[Path], resources: Path) -> tuple[Table, dict[str, Any]]:
+    @property
+    def blocks(self) -> list[list[str]]:
+        """The smallest parts, as lists of names of runs: each run is one."""
+        return [[name] for name in self.runs]
+
+    def select_part(self, part: int, parts: int) -> "Experiment":
+        """Return an experiment of the runs of part number ``part`` of ``parts``, counted from 1.
+
+        A ConcordError if there are fewer blocks than parts.
+        """
+        blocks = self.blocks
+        if not 1 <= part <= parts <= len(blocks):
+            raise ConcordError(
+                f"--part {part} --of {parts}: the experiment has at most {len(blocks)} parts, "
+                "numbered from 1; choose among these"
+            )
+        first, end = (len(blocks) * number // parts for number in (part - 1, part))
+        names = [name for block in blocks[first:end] for name in block]
+        return replace(self, runs={name: self.runs[name] for name in names})
+
+    def measure(self, resources: Path) -> tuple[Table, dict[str, Any]]:
         """Return the metrics of all runs, by run, and further fields of their provenance.
 
-        parts: files of draws, or of scores; none: the runs are sampled here.
-        A ConcordError that names the run that fails, or what the parts lack.
+        resources: the folder of data that problems read. A ConcordError that names the run that
+        fails.
         """
-        traces, seconds = _join_traces(self, parts) if parts else ({}, 0.0)
+        traces = {} if self.draws is None else read_traces(self.draws)
         rows: Table = {}
         for name, run in each(list(self.runs.items()), "runs"):
             with _name_run_in_errors(run):
                 rows[name] = _measure_run(run, traces.get(name), resources)
-        return rows, {"parts_seconds": seconds}
-
-    def make_part(self, statement: Path, folder: Path, resources: Path) -> Path:
-        """Make all runs of a runs.yaml as one part in a folder, and return its path."""
-        sample(statement, folder / "draws.nc", resources, progress=None)
-        return folder / "draws.nc"
+        return rows, {}
 
     @property
     def cost(self) -> float:
         """Return the computing cost of all runs, in updates of one agent."""
         return sum(map(cost, self.runs.values()))
+
+    @property
+    def priority(self) -> int:
+        """The priority of its jobs: what takes longest starts first, as far as it is known."""
+        return 1 + int(self.cost / 1e6) + 10_000 * bool(self.part_count)
 
     @property
     def minutes(self) -> int:
@@ -126,29 +143,6 @@ class Experiment:
         jobs = (declaration_of_problem(run.problem.module).job for run in self.runs.values())
         job = {**USUAL, **next(filter(None, jobs), {})}
         return {**job, "runtime": job["runtime"] + self.minutes}
-
-    @property
-    def part_files(self) -> list[str]:
-        """Return the names of the files of the parts."""
-        count = self.part_count
-        return [self.PART.format(part + 1, count) for part in range(count)]
-
-    def select_part(self, part: int, parts: int) -> dict[str, Block]:
-        """Return the chains, by run, of part number ``part`` of ``parts``, counted from 1.
-
-        A ConcordError if there are fewer blocks than parts.
-        """
-        blocks = self.blocks
-        if not 1 <= part <= parts <= len(blocks):
-            raise ConcordError(
-                f"--part {part} --of {parts}: the experiment has at most {len(blocks)} parts, "
-                "numbered from 1; choose among these"
-            )
-        first, end = (len(blocks) * number // parts for number in (part - 1, part))
-        chains: dict[str, Block] = {}
-        for name, (start, stop) in (item for of in blocks[first:end] for item in of.items()):
-            chains[name] = chains.get(name, (start, stop))[0], stop
-        return chains
 
     @property
     def _roots(self) -> list[str | Path]:
@@ -209,11 +203,8 @@ class UniverseExperiment(Experiment):
     axes: ClassVar[list[str]] = []
     part_count = 0
 
-    def measure(self, parts: Sequence[Path], resources: Path) -> tuple[Table, dict[str, Any]]:
-        """Sample and measure all runs; return their metrics, and the errors of those that fail.
-
-        parts: none, since a universe is made by one job. resources: the folder of data.
-        """
+    def measure(self, resources: Path) -> tuple[Table, dict[str, Any]]:
+        """Sample and measure all runs; return their metrics, and the errors of those that fail."""
         rows: Table = {}
         refused: dict[str, str] = {}
         for name, run in each(list(self.runs.items()), "runs"):
@@ -235,52 +226,42 @@ class ArenaExperiment(Experiment):
     """
 
     CODE = (__name__, SCORING)
-    PART = "scores.{}-of-{}.json"
+    OF_RUNS = ("choice", "cpu_seconds")
     minutes = 20
 
     @property
-    def part_count(self) -> int:
-        """The number of parts: one for each task, or fewer where cells are scored by laws."""
-        tasks, arena = len(self.blocks), next(iter(self.runs.values())).arena
+    def usual_jobs(self) -> int:
+        """The number of jobs: one for each task, or fewer where cells are scored by laws."""
+        arena = next(iter(self.runs.values())).arena
         sampled = arena is not None and arena.sampled
-        return tasks if sampled else min(tasks, -(-len(self.runs) // CELLS_OF_JOB))
+        return len(self.runs) if sampled else -(-len(self.runs) // CELLS_OF_JOB)
 
     @property
-    def blocks(self) -> list[dict[str, Block]]:
-        """The smallest parts: all cells of a task, whose chains are not divided."""
-        tasks: dict[Any, dict[str, Block]] = {}
+    def blocks(self) -> list[list[str]]:
+        """The smallest parts: all cells of a task."""
+        tasks: dict[Any, list[str]] = {}
         for name, run in self.runs.items():
             key = tuple(label for axis, label in run.labels.items() if axis != "entry")
-            tasks.setdefault(key, {})[name] = (0, 0)
+            tasks.setdefault(key, []).append(name)
         return list(tasks.values())
 
-    def make_part(self, statement: Path, folder: Path, resources: Path) -> Path:
-        """Score all cells of a runs.yaml, and return the path of the scores."""
-        import_module(SCORING).score(statement, folder / "scores.json", resources)
-        return folder / "scores.json"
-
-    def measure(self, parts: Sequence[Path], resources: Path) -> tuple[Table, dict[str, Any]]:
-        """Read the scores of all parts; return rows by cell, and what the provenance says of them.
-
-        parts: the files of scores. resources: unused, since scores have been computed.
-        """
-        cells: dict[str, Any] = {}
-        for path in parts:
-            cells |= json.loads(read_text(path))
-        if absent := [name for name in self.runs if name not in cells]:
-            raise ConcordError(
-                f"{absent[0]}: no part has its scores; make them with `concord score`, and name all"
-            )
-        rows: Table = {name: [Row(*row) for row in cells[name]["rows"]] for name in self.runs}
-        keys = "choice", "cpu_seconds"
-        about = {key: {name: cells[name][key] for name in self.runs} for key in keys}
-        return rows, {**about, "parts_seconds": sum(about["cpu_seconds"].values())}
+    def measure(self, resources: Path) -> tuple[Table, dict[str, Any]]:
+        """Score all cells; return rows by cell, and for each the choice and the CPU seconds."""
+        cells, rows = import_module(SCORING), Table()
+        choice: dict[str, Any] = {}
+        seconds: dict[str, float] = {}
+        for name, run in each(list(self.runs.items()), "cells"):
+            begun = time.process_time()
+            scored = cells.score(run, cells.build_task(run, resources))
+            rows[name], choice[name] = scored.rows, scored.choice
+            seconds[name] = round(time.process_time() - begun, 3)
+        return rows, dict(zip(self.OF_RUNS, (choice, seconds), strict=True))
 
 
-def build_experiment(study: Path, runs: Mapping[str, Run]) -> Experiment:
+def build_experiment(study: Path, runs: Mapping[str, Run], jobs: int | None = None) -> Experiment:
     """Return the experiment of some runs of a study: an arena if they are cells, all or none."""
     in_arena = next(iter(runs.values())).arena is not None
-    return (ArenaExperiment if in_arena else Experiment)(study, runs)
+    return (ArenaExperiment if in_arena else Experiment)(study, runs, jobs)
 
 
 def read_runs(path: Path) -> Experiment:
@@ -306,29 +287,21 @@ def read_runs(path: Path) -> Experiment:
 # Jobs.
 
 
-def sample(
-    path: Path,
-    output: Path,
-    resources: Path,
-    part: int = 1,
-    parts: int = 1,
-    progress: bool | None = False,
-) -> None:
+def sample(path: Path, output: Path, resources: Path, progress: bool | None = False) -> None:
     """Sample the runs of a runs.yaml, and write their draws as one file.
 
-    part, parts: the part to sample, from 1, and how many there are.
     progress: as of ``runs.sample.sample``.
     """
     experiment = read_runs(path)
+    if isinstance(experiment, ArenaExperiment):
+        raise ConcordError(f"{path}: its runs are scored and keep no draws; use `concord measure`")
     guard = experiment.guard(path, output, resources)
     traces: dict[str, Trace] = {}
     about = {key: str(value) for key, value in describe().items()}
     begun = time.process_time()
-    for name, chains in each(list(experiment.select_part(part, parts).items()), "runs"):
-        run = experiment.runs[name]
+    for name, run in each(list(experiment.runs.items()), "runs"):
         with _name_run_in_errors(run):
-            problem = run.build_problem(resources)
-            trace = sample_run(run, problem, progress, chains if run.chains else None)
+            trace = sample_run(run, run.build_problem(resources), progress)
         begun, seconds = time.process_time(), time.process_time() - begun
         trace.attributes = {"run": json.dumps(run.document), "job_seconds": str(seconds), **about}
         traces[name] = trace
@@ -337,20 +310,65 @@ def sample(
         guard.check_again()
 
 
-def measure(path: Path, parts: Sequence[Path], output: Path, resources: Path) -> None:
-    """Write the table of metrics of the runs of a runs.yaml, with its provenance.
+def measure(
+    path: Path,
+    output: Path,
+    resources: Path,
+    part: int = 1,
+    parts: int = 1,
+    draws: Path | None = None,
+) -> None:
+    """Write the table of metrics of the runs of a runs.yaml, or of a part, with its provenance.
 
-    path: the runs.yaml; a statement of the plan is copied beside the table. parts: files of draws,
-    or of scores, that hold all runs in their order; none: the runs are sampled here. output: the
-    metrics.csv. resources: the folder of data that problems read.
-    A ConcordError that names the run that fails, or what the parts lack.
+    path: the runs.yaml; a statement of the plan is copied beside the table. output: the
+    metrics.csv. resources: the folder of data that problems read. part, parts: the part, from 1,
+    and how many there are. draws: as of ``Experiment``. A ConcordError that names the run that
+    fails.
     """
     experiment = read_runs(path)
     guard = experiment.guard(path, output, resources)
-    rows, about = experiment.measure(parts, resources)
-    table = experiment.table(rows)
+    chosen = replace(experiment.select_part(part, parts), draws=draws)
+    rows, about = chosen.measure(resources)
     guard.check_again()
-    if guard.compares:
+    if parts > 1:
+        about["part"] = _name_part(part, parts)
+    _write_metrics(output, chosen.table(rows), guard, **about)
+
+
+def gather(path: Path, tables: Sequence[Path], output: Path, resources: Path) -> None:
+    """Join the metrics of all parts of the runs of a runs.yaml into one table, with its provenance.
+
+    path, output, resources: as of ``measure``. tables: those of the parts, in their order.
+    A ConcordError if one is missing, or of other runs.
+    """
+    experiment = read_runs(path)
+    guard = experiment.guard(path, output, resources)
+    made = [read_provenance(table) for table in tables]
+    for part, (table, about) in enumerate(zip(tables, made, strict=True), start=1):
+        if about.get("planned") != guard.digest:
+            raise ConcordError(f"{table}: it has metrics of other runs; {AGAIN}")
+        if about.get("part") != (expected := _name_part(part, len(tables))):
+            raise ConcordError(
+                f"{table}: it is not part {expected}; name the tables of all parts, in order"
+            )
+    heads, _, bodies = zip(*(read_text(table).partition("\n") for table in tables), strict=True)
+    fields = {
+        name: {run: value for about in made for run, value in about[name].items()}
+        for name in experiment.OF_RUNS
+    }
+    seconds = sum(about["job_seconds"] for about in made)
+    whole = f"{heads[0]}\n{''.join(bodies)}"
+    _write_metrics(output, whole, guard, parts_seconds=seconds, **fields)
+
+
+def _name_part(part: int, parts: int) -> str:
+    """Return how a provenance names a part."""
+    return f"{part} of {parts}"
+
+
+def _write_metrics(output: Path, table: str, guard: Guard, **about: Any) -> None:
+    """Write a table of metrics, with its provenance, and beside a whole one its statement."""
+    if guard.compares and "part" not in about:
         write_whole(output.with_name("runs.yaml"), guard.text)
     write_whole(output, table)
     write_provenance([output], planned=guard.digest, **about)
@@ -362,27 +380,6 @@ def _measure_run(run: Run, trace: Trace | None, resources: Path) -> list[Row]:
     # As in a file: sums of arrays that lie otherwise in memory differ by rounding.
     trace = trace or sample_run(run, problem).contiguous()
     return metrics.measure(run.metrics, measurement(run, problem, trace, resources))
-
-
-def _join_traces(experiment: Experiment, parts: Sequence[Path]) -> tuple[dict[str, Trace], float]:
-    """Return the joined draws of the parts by run, and the CPU seconds that they took.
-
-    A ConcordError if they do not fit the runs.
-    """
-    pieces: dict[str, list[Trace]] = {}
-    seconds = 0.0
-    for path in parts:
-        for name, trace in read_traces(path).items():
-            run = experiment.runs.get(name)
-            if run is None or json.loads(trace.attributes["run"]) != run.document:
-                raise ConcordError(f"{path}: it has draws of other runs; {AGAIN}")
-            pieces.setdefault(name, []).append(trace)
-            seconds += float(trace.attributes["job_seconds"])
-    joined = {name: join_traces(traces) for name, traces in pieces.items()}
-    for name, run in experiment.runs.items():
-        if name not in joined or joined[name].chains != run.chains:
-            raise ConcordError(f"{parts[0]}: with the other parts it lacks chains of {name}")
-    return joined, seconds
 
 
 @contextmanager
@@ -408,7 +405,9 @@ def _sentence_of(error: Exception) -> str:
 def run_alone(study: Any, experiment: str, run: str, output: Path, resources: Path) -> None:
     """Make one run of a study by itself: its runs.yaml, draws.nc and metrics.csv, in a folder."""
     alone = build_experiment(study.path, {run: study.run(experiment, run)})
-    stated = output / "runs.yaml"
+    stated, draws = output / "runs.yaml", None
     write_whole(stated, alone.text())
-    part = alone.make_part(stated, output, resources)
-    measure(stated, [part], output / "metrics.csv", resources)
+    if not isinstance(alone, ArenaExperiment):
+        draws = output / "draws.nc"
+        sample(stated, draws, resources, progress=None)
+    measure(stated, output / "metrics.csv", resources, draws=draws)

@@ -79,7 +79,8 @@ def write_provenance(outputs: Iterable[Path], parts_seconds: float = 0.0, **more
     folder = outputs[0].parent
     digests = {os.path.relpath(output, folder): sha256(output) for output in outputs}
     seconds = {"job_seconds": round(time.process_time() + parts_seconds, 2)}
-    text = json.dumps({**describe(), **seconds, "sha256": digests, **more}, indent=1)
+    stated = {**describe(), **seconds, "sha256": digests, **more}
+    text = json.dumps(stated, indent=1, default=lambda number: number.item())  # NumPy's
     write_whole(provenance_path(outputs[0]), text + "\n")
 
 

@@ -155,7 +155,8 @@ def _find(run: Run, name: str) -> Any:
         return _parse_number(label) if isinstance(label, str) else label
     value: Any = run
     for part in name.split("."):
-        if not isinstance(value, Mapping) or part not in value:
+        # A dict most often, and isinstance of a Mapping takes ten times as long.
+        if not isinstance(value, (dict, Mapping)) or part not in value:
             return _MISSING
         value = value[part]
     if isinstance(value, Mapping):

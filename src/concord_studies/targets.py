@@ -128,4 +128,12 @@ class Targets:
 
 def _list_makers(path: str, workflow: Any) -> list[str]:
     """Return the names of the rules of Snakemake's workflow that make a file."""
-    return [rule.name for rule in workflow.rules if rule.is_producer(path)]
+    return [
+        rule.name for rule in workflow.rules if _may_make(rule, path) and rule.is_producer(path)
+    ]
+
+
+def _may_make(rule: Any, path: str) -> bool:
+    """Return whether a path begins and ends as an output of a rule, whose pattern takes longer."""
+    ends = ((str(file.constant_prefix()), str(file.constant_suffix())) for file in rule.products())
+    return any(path.startswith(first) and path.endswith(last) for first, last in ends)

@@ -9,6 +9,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+from copy import deepcopy
 from pathlib import Path
 
 import yaml
@@ -33,7 +34,7 @@ def write_study(runs: int) -> str:
     )
     sweep = {"step": {"key": "sampler.step_size", "values": values}}
     names = [f"steps_{number}" for number in range(max(runs // 100, 1))]
-    study["experiments"] = {name: {"problem": "linear", "sweep": sweep} for name in names}
+    study["experiments"] = {name: {"problem": "linear", "sweep": deepcopy(sweep)} for name in names}
     study["figures"]["all"]["runs"] = names
     return yaml.safe_dump(study)
 

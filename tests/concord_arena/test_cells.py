@@ -15,7 +15,6 @@ from concord.laws.intervals import mean_interval
 from concord.laws.law import laws_of_versions
 from concord.options import build
 from concord_arena import cells, compete, pairs, tuning
-from concord_arena.jobs import score
 from concord_cli import __main__
 from concord_studies import provenance, results
 from concord_studies.configuration.config import load_config
@@ -67,8 +66,7 @@ def made(study, *entries):
     runs = study.select({"experiment": "tasks", "entry": [*entries]}, "experiments")
     folder = Path("results", study.key, "tasks")
     stated = by_hand.write(Experiment(study.path, {run.name: run for run in runs}), folder)
-    score(stated, folder / "scores.json", Path())
-    measure(stated, [folder / "scores.json"], folder / "metrics.csv", Path())
+    measure(stated, folder / "metrics.csv", Path())
     return results.read(folder)
 
 

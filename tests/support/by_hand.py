@@ -44,7 +44,7 @@ def make(study: Study, results: Path, sampled: Callable[[Run], Run] | None = Non
         runs = write(experiment, results / study.key / name)
         tables.append(runs.with_name("metrics.csv"))
         if sampled is None:
-            measure(runs, [], tables[-1], RESOURCES)
+            measure(runs, tables[-1], RESOURCES)
             continue
         rows = {}
         for name, run in read_runs(runs).runs.items():
@@ -70,7 +70,7 @@ def make_universes(study: Study, results: Path) -> list[Path]:
     for name, universe in Multiverse(study).experiments.items():
         runs = write(universe, results / study.key / "multiverse" / name)
         tables.append(runs.with_name("metrics.csv"))
-        measure(runs, [], tables[-1], RESOURCES)
+        measure(runs, tables[-1], RESOURCES)
     return tables
 
 

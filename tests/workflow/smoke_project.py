@@ -144,14 +144,15 @@ class Project:
 
 
 def timeless(content: bytes) -> bytes:
-    """Return what a file holds whenever it is made: of provenance, all but the time."""
+    """Return what a file holds whenever it is made: of provenance, all but times."""
     try:
         document = json.loads(content)
     except ValueError:
         return content
     if not isinstance(document, dict) or "time" not in document:
         return content
-    return json.dumps({key: value for key, value in document.items() if key != "time"}).encode()
+    plain = {k: value for k, value in document.items() if k not in ("time", "job_seconds")}
+    return json.dumps(plain).encode()
 
 
 def without_alternatives(assumptions: dict[str, Any]) -> dict[str, Any]:

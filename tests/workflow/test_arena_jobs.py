@@ -1,4 +1,4 @@
-"""The arena in the DAG: parts that are scored, and what a task waits for."""
+"""The arena in the DAG: its parts, and what a task waits for."""
 
 import shutil
 
@@ -18,18 +18,19 @@ def arena(project):
 
 
 def test_an_arena_is_scored_in_parts(arena):
-    table = TABLE.format("links")
-    assert arena.jobs(table) == {"measure": 1, "score": 1}
+    table = TABLE.format("growth")
+    assert arena.jobs(table) == {"measure": 1, "part": 2}
     arena.make(table)
     text = (arena.folder / table).read_text()
-    assert "b2_by_seconds" in text and "entry=local_sgld" in text
+    for agents in (4, 128):
+        assert f"agents={agents}+entry=de_sgld" in text and f"agents={agents}+entry=dg_lmc" in text
     assert arena.jobs(table) == {}
 
 
 def test_tasks_wait_for_their_certified_reference(arena):
     table = TABLE.format("sampled")
     jobs = arena.jobs(table)
-    assert jobs["measure"] == jobs["fetch"] == 1 and jobs["score"] > 1
+    assert jobs["measure"] == jobs["fetch"] == 1 and jobs["part"] > 1
     draws = arena.folder / "resources" / "breast_cancer_posterior" / "draws.npy"
     draws.parent.mkdir(parents=True)
     draws.write_bytes(b"")

@@ -1,7 +1,18 @@
-# From data to the metrics of experiments. One job makes a short experiment; a long one is sampled,
-# and an arena scored, in parts.
+# From data to the metrics of experiments. One job makes a short experiment; a long one is made in
+# parts, a job each, whose tables another one joins.
 OF_EXPERIMENT = "{study}/{experiment}"
-PART = "{part}-of-{parts}"
+PART = "part.{part}-of-{parts}"
+
+
+def parts(suffix):
+    """Return an input function: files of the parts of an experiment; none if one job makes it."""
+
+    def files(w):
+        count = plan.experiment(w).part_count
+        numbers = range(1, count + 1)
+        return expand(f"{EXPERIMENT}/{PART}.{suffix}", part=numbers, parts=count, **w)
+
+    return files
 
 
 # The hash alone says what the file is, so neither the code nor the rest of the registry is an
@@ -25,7 +36,8 @@ rule measure:
     """Sample and measure an experiment: a table of all its runs."""
     input:
         runs=statement("runs"),
-        parts=lambda w: expand(f"{EXPERIMENT}/{{file}}", file=plan.experiment(w).part_files, **w),
+        parts=parts("csv"),
+        provenance=parts("json"),
         data=ancient(plan.data),
     output:
         made=METRICS,
@@ -35,7 +47,7 @@ rule measure:
         f"{LOGS}/{OF_EXPERIMENT}/measure.log",
     benchmark:
         f"{BENCHMARKS}/{OF_EXPERIMENT}/measure.tsv"
-    priority: lambda w: 1 + int(plan.experiment(w).cost / 1e6)  # what takes longest starts first
+    priority: lambda w: plan.experiment(w).priority
     group:
         lambda w: None if plan.experiment(w).part_count else "experiments"
     conda:
@@ -46,43 +58,31 @@ rule measure:
         runtime=lambda w, attempt: attempt * plan.experiment(w).job["runtime"],
     params:
         made_from=digest("runs"),
-        command="measure",
+        command=lambda w: "gather" if plan.experiment(w).part_count else "measure",
     shell:
         "python -m concord_cli {params.command} {input.runs:q} {input.parts:q} "
         "-o {output.made:q} 2> {log:q}"
 
 
-# Some runs of a long experiment, or some of their chains. `--notemp` keeps the draws.
-use rule measure as sample with:
-    """Sample a part of a long experiment."""
+use rule measure as part with:
+    """Sample and measure some runs of a long experiment, or score some tasks of an arena."""
     input:
         runs=statement("runs"),
         parts=[],
         data=ancient(plan.data),
     output:
-        made=temp(f"{EXPERIMENT}/draws.{PART}.nc"),
+        made=temp(f"{EXPERIMENT}/{PART}.csv"),
+        provenance=temp(f"{EXPERIMENT}/{PART}.json"),
     log:
-        f"{LOGS}/{OF_EXPERIMENT}/sample.{PART}.log",
+        f"{LOGS}/{OF_EXPERIMENT}/{PART}.log",
     benchmark:
-        f"{BENCHMARKS}/{OF_EXPERIMENT}/sample.{PART}.tsv"
+        f"{BENCHMARKS}/{OF_EXPERIMENT}/{PART}.tsv"
     params:
-        command="sample --part {part} --of {parts}",
-
-
-use rule sample as score with:
-    """Score a part of the cells of an arena."""
-    output:
-        made=temp(f"{EXPERIMENT}/scores.{PART}.json"),
-    log:
-        f"{LOGS}/{OF_EXPERIMENT}/score.{PART}.log",
-    benchmark:
-        f"{BENCHMARKS}/{OF_EXPERIMENT}/score.{PART}.tsv"
-    params:
-        command="score --part {part} --of {parts}",
+        command="measure --part {part} --of {parts}",
 
 
 # The draws of all runs of an experiment, for whoever asks for them.
-use rule sample as draws with:
+use rule part as draws with:
     """Sample all runs of an experiment, and keep the draws."""
     output:
         made=f"{EXPERIMENT}/draws.nc",

@@ -34,7 +34,7 @@ from concord_studies.runs.run import Run
 from concord_studies.selection import describe_mistake, matches
 from concord_studies.spectrum import spectrum_of
 
-EXPERIMENTS_ONLY = ("sweep", "overrides", "smoke", "full", "title")  # no keys of runs
+EXPERIMENTS_ONLY = ("sweep", "overrides", "smoke", "full", "title", "jobs")  # no keys of runs
 DEFAULTS: dict[str, Any] = {
     "partition": {"kind": "equal"},
     "initial": {"kind": "normal", "mean": 0.0, "sd": 1.0},

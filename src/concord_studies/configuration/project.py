@@ -41,13 +41,18 @@ def _is_ours(path: Path) -> bool:
 
 
 def load_studies(
-    folder: Path, changes: Mapping[str, Any] | None = None, checked: bool = False
+    folder: Path,
+    changes: Mapping[str, Any] | None = None,
+    checked: bool = False,
+    contents: Mapping[str, Any] | None = None,
 ) -> tuple[dict[str, Any], dict[str, Study]]:
     """Load and check the configuration, the papers and the studies.
 
     folder: where config.yaml and the folders papers and studies are.
     changes: what Snakemake's ``--config`` sets.
     checked: skip the checks, which all of it has passed before.
+    contents: the contents of the files of each study (``Study.contents``), by its path, if they
+    were read before.
     Returned are the configuration, and by key the papers, then the studies that are no papers
     (``Study.printed``).
     """
@@ -63,7 +68,9 @@ def load_studies(
             if path.name in studies:
                 other = studies[path.name].path
                 raise ConcordError(f"{path}: {other} has this key too; rename one")
-            study = studies[path.name] = Study(path, config, checked)
+            study = studies[path.name] = Study(
+                path, config, checked, (contents or {}).get(str(path))
+            )
             if not checked:
                 check_study(study)
     finally:

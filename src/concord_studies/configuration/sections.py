@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, field
 
-from concord.options import Index, Options, Some
+from concord.options import Count, Index, Options, Some
 from concord_studies.claims.checks import KINDS
 from concord_studies.claims.claim import Because, Claim
 from concord_studies.claims.texts import Number
@@ -121,6 +121,9 @@ class Experiment(Options, forbid_unknown_fields=False):
         "axes: a list of values, {key, values}, or {label: keys to set}",
     ] = {}
     overrides: Annotated[tuple[Override, ...], "changes to the cells of the sweep that match"] = ()
+    jobs: Annotated[
+        Count | None, "jobs among which its runs are divided; none: by how long the chains are"
+    ] = None
     smoke: Annotated[Keys, "keys of the run to set at smoke scale"] = {}
     full: Annotated[
         Keys,

@@ -101,10 +101,16 @@ class Study(StudyFiles):
         experiment: Any = stated.get("experiment")
         choice = {name: of for name, of in stated.items() if name != "experiment"}
         runs = self.runs_of(experiment, where)
+        if not choice:
+            return list(runs)
         labels = [{"labels": run.labels} for run in runs]
-        if mistake := selection.describe_mistake(labels, choice, f"no run of {experiment}"):
+        chosen = [r for r, of in zip(runs, labels, strict=True) if selection.matches(of, choice)]
+        # A run that is chosen has every value of the selection, unless there are several of a name.
+        is_plain = chosen and not any(isinstance(of, (list, tuple)) for of in choice.values())
+        none = f"no run of {experiment}"
+        if not is_plain and (mistake := selection.describe_mistake(labels, choice, none)):
             raise ConcordError(f"{self.locate(where)}: {mistake}")
-        return [r for r, cell in zip(runs, labels, strict=True) if selection.matches(cell, choice)]
+        return chosen
 
     @property
     def name(self) -> str:

@@ -18,7 +18,7 @@ from concord_studies.runs.keys import STUDY
 # the studies' among the results, and the report's own targets.
 RESERVED = {
     *("default", "reproduce", "everything", "ledger", "unknown", "made", "run", "runs"),
-    *("fetch", "sample", "score", "draws", "measure", "figure", "table", "universes", "verdicts"),
+    *("fetch", "measure", "part", "draws", "figure", "table", "universes", "verdicts"),
     *("site", "smoke", "full", "logs", "benchmarks", "claims", "workflow", "statistics"),
     *("scores", "cards", "crate", "multiverse"),
 }

@@ -12,12 +12,10 @@ def sample(
     run: Run,
     problem: Problem,
     progress: bool | None = False,
-    chains: tuple[int, int] | None = None,
 ) -> Trace:
-    """Return the trace of a run, or of its chains from ``chains[0]`` to before ``chains[1]``.
+    """Return the trace of a run.
 
-    These are whole blocks. Of a run without chains, all of whose metrics are exact, it has what is
-    known beforehand.
+    Of a run without chains, all of whose metrics are exact, it has what is known beforehand.
     """
     network = run.network_of_agents
     if run.chains:
@@ -31,7 +29,6 @@ def sample(
             iterations=run.iterations,
             seed=run.seed,
             labels=run.stream_labels,
-            span=chains,
             progress=progress,
         )
     run.sampler.params.check(problem, network)

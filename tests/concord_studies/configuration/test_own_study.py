@@ -31,7 +31,7 @@ def test_its_claim_holds(tmp_path):
     paper = Study(tmp_path / "my-study" / "config" / "papers" / "mystudy", config)
     runs = {run.name: run.vary(chains=2) for run in paper.claim_runs()}  # the law needs none
     stated = by_hand.write(Experiment(paper.path, runs), tmp_path / "networks")
-    measure(stated, [], stated.with_name("metrics.csv"), tmp_path)
+    measure(stated, stated.with_name("metrics.csv"), tmp_path)
     (case,) = paper.cases.values()
     measured = results.read(stated.parent)
     found = verdicts.judge(case.check, case.reads, lambda run: measured[run.name])

@@ -48,7 +48,7 @@ def project(tmp_path_factory):
         results = place(folder).with_name(name)
         runs = by_hand.write(experiment, results)
         command("sample", runs, "-o", results / "draws.nc")
-        command("measure", runs, results / "draws.nc", "-o", results / "metrics.csv")
+        command("measure", runs, "-o", results / "metrics.csv")
     for section, name in (("figures", "fig1"), ("tables", "end")):
         by_hand.plan_entry(study, folder / "results", section, name)
     return folder
@@ -154,14 +154,14 @@ def test_a_table_is_written_in_three_forms(project):
 
 
 def test_a_run_by_itself_gives_the_same_bytes_in_another_process(project, tmp_path):
-    """Sampled and measured at once, in parts, or a run alone, by ``concord run``."""
+    """Made at once, in parts, or from the draws of a run alone, by ``concord run``."""
     environment = {**os.environ, "PYTHONPATH": str(SOURCE), "PYTHONHASHSEED": "7"}
     study, config = project / "config/papers/x", project / "config/config.yaml"
-    runs, parts = place(project) / "runs.yaml", [tmp_path / f"{part}.nc" for part in (1, 2)]
+    runs, parts = place(project) / "runs.yaml", [tmp_path / f"{part}.csv" for part in (1, 2)]
     for arguments in (
         ["measure", runs, "-o", tmp_path / "once.csv"],
-        *(["sample", runs, "--part", p.stem, "--of", 2, "-o", p] for p in parts),
-        ["measure", runs, *parts, "-o", tmp_path / "parts.csv"],
+        *(["measure", runs, "--part", p.stem, "--of", 2, "-o", p] for p in parts),
+        ["gather", runs, *parts, "-o", tmp_path / "parts.csv"],
         ["run", study, "steps", CALM, "--config", config, "-o", tmp_path / "alone"],
     ):
         command_line = [sys.executable, "-m", "concord_cli", *map(str, arguments)]
@@ -180,14 +180,17 @@ def refused(capsys, *arguments):
     return text
 
 
-def test_draws_of_other_runs_are_refused_and_so_is_a_part_that_lacks(project, tmp_path, capsys):
-    output, runs = tmp_path / "metrics.csv", edited(project, tmp_path, seed=2)
-    text = refused(capsys, "measure", runs, place(project) / "draws.nc", "-o", output)
-    assert "draws.nc: it has draws of other runs; delete the file to have it made again" in text
-    part, runs = tmp_path / "1.nc", place(project) / "runs.yaml"
-    command("sample", runs, "--part", 1, "--of", 2, "-o", part)
-    text = refused(capsys, "measure", runs, part, "-o", output)
-    assert f"{part}: with the other parts it lacks chains of {WILD}" in text
+def test_a_part_of_other_runs_is_refused_and_so_is_one_in_the_place_of_another(
+    project, tmp_path, capsys
+):
+    output, runs = tmp_path / "metrics.csv", place(project) / "runs.yaml"
+    part, other = tmp_path / "1.csv", edited(project, tmp_path, seed=2)
+    command("measure", runs, "--part", 1, "--of", 2, "-o", part)
+    text = refused(capsys, "gather", other, part, "-o", output)
+    assert f"{part}: it has metrics of other runs; delete the file to have it made again" in text
+    for parts, wrong in (([part], "1 of 1"), ([part, part], "2 of 2")):
+        text = refused(capsys, "gather", runs, *parts, "-o", output)
+        assert f"{part}: it is not part {wrong}; name the tables of all parts, in order" in text
     assert not output.exists()
 
 
@@ -204,8 +207,8 @@ def test_metrics_of_another_runs_yaml_are_not_shown(project, tmp_path, capsys):
 
 @pytest.mark.parametrize(("part", "parts"), [(0, 1), (3, 2), (1, 3)])
 def test_a_part_that_is_none_is_refused(part, parts, project, tmp_path, capsys):
-    runs, output = place(project) / "runs.yaml", tmp_path / "x.nc"
-    text = refused(capsys, "sample", runs, "--part", part, "--of", parts, "-o", output)
+    runs, output = place(project) / "runs.yaml", tmp_path / "x.csv"
+    text = refused(capsys, "measure", runs, "--part", part, "--of", parts, "-o", output)
     assert "the experiment has at most 2 parts, numbered from 1; choose among these" in text
 
 

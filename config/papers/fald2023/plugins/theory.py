@@ -24,7 +24,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, gmres
 
@@ -180,6 +179,8 @@ def fewest_communications(tolerance: float, drift: float) -> tuple[float, float,
         """Return lambda, the physical time that leaves the share 1 - z^2 of the start."""
         return 8 / TABLE_5["m"] * np.log(START / (tolerance**2 * (1 - z**2)))
 
+    from scipy.optimize import minimize_scalar  # not at the start of every job
+
     best = minimize_scalar(lambda z: time(z) / z, bounds=(1e-3, 1 - 1e-9), method="bounded")
     rho = np.sqrt(drift) / (best.x * tolerance)
     return time(best.x) * rho, time(best.x), 1 / rho
@@ -198,6 +199,8 @@ def fewest_iterations(
         step = np.exp(log_step)
         left = tolerance**2 - variance * step - error * step**2
         return np.inf if left <= 0 else 8 / (TABLE_5["m"] * step) * np.log(START / left)
+
+    from scipy.optimize import minimize_scalar  # as above
 
     longest = (np.sqrt(variance**2 + 4 * error * tolerance**2) - variance) / (2 * error)
     bounds = (np.log(longest) - 5, np.log(longest) - 1e-9)
