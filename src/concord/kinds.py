@@ -160,6 +160,7 @@ def find(room: str, name: object, where: str = "") -> Any:
 def kind_in_module(room: str, module: ModuleType) -> Any:
     """Return the kind that a module defines: a sampler's one class, or the module itself.
 
+    room: the sort of kinds, such as "samplers".
     A ConcordError if the module lacks a definition that the room asks for.
     """
     if missing := [name for name in ROOMS[room].defines.split() if not hasattr(module, name)]:

@@ -91,7 +91,7 @@ class Experiment:
 
     @property
     def blocks(self) -> list[list[str]]:
-        """The smallest parts, as lists of names of runs: each run is one."""
+        """Lists of names of runs that one job makes together; a single run is the smallest."""
         return [[name] for name in self.runs]
 
     def select_part(self, part: int, parts: int) -> "Experiment":

@@ -99,7 +99,7 @@ def percentiles(values: np.ndarray, percents: Sequence[float]) -> np.ndarray:
 
 
 def percentile_interval(resampled: np.ndarray) -> tuple[float, float]:
-    """Return the ends of the central interval of resampled values, (replicates,)."""
+    """Return the ends of the central 95 % interval of resampled values, (replicates,)."""
     lo, hi = percentiles(resampled, _ENDS)
     return float(lo), float(hi)
 

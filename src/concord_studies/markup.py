@@ -98,8 +98,8 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     return text.getvalue()
 
 
-def table_of(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return these columns of mappings as CSV."""
+def format_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return rows as CSV text with given columns, in their order."""
     return table(columns, ([row[column] for column in columns] for row in rows))
 
 

@@ -251,5 +251,5 @@ def _find_check(folder: str, changes: Mapping[str, Any]) -> Path:
 
 
 def _name_statement(kind: str, wildcards: Wildcards) -> str:
-    """Return the name of a job's statement, of a kind, in the notes."""
+    """Return the file name under which a job's statement is noted. kind: of its result."""
     return "/".join([kind, *(f"{key}={wildcards[key]}" for key in sorted(wildcards.keys()))])

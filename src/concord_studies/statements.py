@@ -46,7 +46,11 @@ class Statement:
     def of_inputs(
         cls, result: Path, inputs: Mapping[str, Any], study: Study | None = None
     ) -> Statement:
-        """Return the statement of a result from its inputs by name, each on a line of its own."""
+        """Return the statement of a result from its inputs by name, each on a line of its own.
+
+        result: path of the result's first file. study: that whose settings the inputs are; None:
+        of no study.
+        """
         lines = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in inputs.items())
         return cls(result, "{" + ",\n".join(lines) + "}\n", study)
 

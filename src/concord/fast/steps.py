@@ -91,7 +91,7 @@ class CompiledSteps:
         quiet = network.is_lossless and not network.keeps_time
         if not quiet or state.x.dtype != np.float64 or batches_of(self._sampler) is not None:
             return None
-        quadratic, mixture = tables = tables_of(problem, len(state.x))
+        quadratic, mixture = tables = build_tables(problem, len(state.x))
         if _method(self._sampler, "step") == GOSSIP:
             known = quadratic is not mixture and local_of(problem) is None
             return _Gossip(self._sampler, tables) if known else None
@@ -233,7 +233,7 @@ def _method(one: Any, name: str) -> str:
     return f"{getattr(method, '__module__', '')}.{getattr(method, '__qualname__', '')}"
 
 
-def tables_of(problem: Any, chains: int) -> Tables:
+def build_tables(problem: Any, chains: int) -> Tables:
     """Return the arrays from which kernels compute a problem's gradients.
 
     The first are of a quadratic, the second of a mixture; each is None for other problems.
@@ -256,7 +256,7 @@ def tables_of(problem: Any, chains: int) -> Tables:
 class _Gossip:
     """A callable that takes compiled ticks of gossip ULA.
 
-    sampler: a ``GossipULA``. tables: as of ``tables_of``.
+    sampler: a ``GossipULA``. tables: as of ``build_tables``.
     """
 
     def __init__(self, sampler: Any, tables: Tables) -> None:

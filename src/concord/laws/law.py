@@ -133,11 +133,11 @@ def batch_noise(run: Any) -> paths.GradientNoise | None:
     these covariances.
     """
     batches = batches_of(run.sampler)
-    return None if batches is None else noise_of(run.problem, batches)
+    return None if batches is None else build_batch_noise(run.problem, batches)
 
 
-def noise_of(problem: Any, batches: Batches) -> paths.GradientNoise:
-    """Return the function of ``batch_noise`` for a problem and options of mini-batches."""
+def build_batch_noise(problem: Any, batches: Batches) -> paths.GradientNoise:
+    """Return a function from moments to a problem's mini-batch error covariances."""
     if not hasattr(problem, "batch_noise_covariance"):
         raise NoLaw(f"{type(problem).__name__} states no covariance of mini-batches; sample it")
     batches.check_points(problem.counts)
@@ -214,7 +214,7 @@ def laws_of_versions(
     if errors is not None:
         updates = [add_gradient_errors(update, errors) for update in updates]
     elif batches is not None:
-        noise = noise_of(problems[0], batches)
+        noise = build_batch_noise(problems[0], batches)
     starts = [exact.initial_moments(agents, dim, positions, update.start) for update in updates]
     return find_modes(laws_of_updates(updates, starts, network, dim, mix, noise=noise))
 

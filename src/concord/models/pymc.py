@@ -139,7 +139,7 @@ class _PyMC(Split):
         pairs = zip(model.free_RVs, first, strict=True)
         self.latents = [Latent(v.name, value.shape, self._row_axis(v)) for v, value in pairs]
         for variable in model.observed_RVs:
-            self._check_observed(variable)
+            self._store_observed(variable)
         self._translate()
 
     def _row_axis(self, variable: TensorVariable) -> int | None:
@@ -147,7 +147,7 @@ class _PyMC(Split):
         dims = self.model.named_vars_to_dims.get(variable.name) or ()
         return list(dims).index(self.over) if self.over in dims else None
 
-    def _check_observed(self, variable: TensorVariable) -> None:
+    def _store_observed(self, variable: TensorVariable) -> None:
         """Store an observed variable's values; raise a ConcordError if they have no rows."""
         name, place = variable.name, self._row_axis(variable)
         if isinstance(variable.owner.op, MinibatchRandomVariable):

@@ -18,7 +18,7 @@ from concord.options import build
 from concord_studies.claims import checks, verdicts
 from concord_studies.claims.claim import apply_rule, rules
 from concord_studies.io import write_whole
-from concord_studies.markup import table_of
+from concord_studies.markup import format_csv
 from concord_studies.results import Measured
 
 Rows = Sequence[Mapping[str, Any]]
@@ -80,7 +80,7 @@ def write(judged: Sequence[Verdict], path: Path | str) -> None:
     path = Path(path)
     rows = [asdict(verdict) for verdict in judged]
     texts = {
-        ".csv": lambda: table_of([field.name for field in fields(Verdict)], rows),
+        ".csv": lambda: format_csv([field.name for field in fields(Verdict)], rows),
         ".json": lambda: json.dumps(rows, indent=2, ensure_ascii=False) + "\n",
     }
     if path.suffix not in texts:

@@ -142,9 +142,9 @@ class Margin:
 class Result(NamedTuple):
     """The result of a check on numbers.
 
-    excess: by how much they exceed the rule. text: a sentence on them. margin: the number that
-    decides. says_what: whether the text says what the numbers are.
-    sets: of pairs of runs on the same data sets the number of these behind each pair.
+    excess: by how much the numbers exceed the rule. text: a sentence on them. margin: the number
+    nearest to the rule, which decides. says_what: whether the text says what the numbers are.
+    sets: for each compared pair of runs, on how many data sets both were made.
     """
 
     excess: Excess

@@ -138,7 +138,7 @@ def judge(
             again = _name_verdict(check, check.exceed(*evidence.numbers(Reach(again=True))))
             verdict = verdict if again == verdict != INCONCLUSIVE else OTHER
         elif verdict == INCONCLUSIVE:
-            verdict, why = _explain(check, evidence, result.sets)
+            verdict, why = _explain_inconclusive(check, evidence, result.sets)
             ours += why
         return Judgement(verdict, ours, margin, result.excess)
     except Missing as missing:
@@ -155,8 +155,11 @@ def _name_verdict(check: Any, result: Result) -> str:
     return met if result.excess.is_met else broken if result.excess.is_broken else INCONCLUSIVE
 
 
-def _explain(check: Any, evidence: Evidence, sets: Sequence[int]) -> tuple[str, str]:
-    """Explain why a check is inconclusive: return the verdict and the end of its sentence."""
+def _explain_inconclusive(check: Any, evidence: Evidence, sets: Sequence[int]) -> tuple[str, str]:
+    """Return the verdict of an inconclusive check, and the words that end its sentence.
+
+    sets: numbers of data sets behind its pairs of runs; empty: runs have one each.
+    """
     trials, unit = (sets, "data sets") if sets else (evidence.trials, evidence.unit)
     if any(number == 1 for number in trials):
         return TOO_FEW, f"; one of {unit} says nothing of chance"

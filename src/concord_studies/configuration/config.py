@@ -11,7 +11,7 @@ from concord.options import Count, Index, Options, plain
 from concord_studies.io import build_file, load_yaml
 
 
-class Smoke(Options):
+class SmokeLimits(Options):
     """Upper limits on chains and iterations at smoke scale."""
 
     chains: Annotated[Count, "most chains of a run at smoke scale"] = 8
@@ -38,7 +38,7 @@ class Config(Options):
     data_mirror: Annotated[
         str | None, "folder searched before downloading, unless CONCORD_DATA_MIRROR names one"
     ] = None
-    smoke: Annotated[Smoke, "upper limits at smoke scale"] = Smoke()
+    smoke: Annotated[SmokeLimits, "upper limits at smoke scale"] = SmokeLimits()
     pairs: Annotated[
         bool, "the multiverse has every two alternatives of different assumptions together, too"
     ] = False

@@ -107,7 +107,7 @@ def cells_of(axis: str, values: Any, where: str) -> list[tuple[str, Layer]]:
 
 
 def check_label(label: str, where: str) -> str:
-    """Return a label that can name a folder, or refuse another."""
+    """Return a label that can name a folder; where: file and key, for the error of another."""
     if not LABEL.fullmatch(label):
         raise ConcordError(
             f"{where}: {short(label)} cannot name a folder; "

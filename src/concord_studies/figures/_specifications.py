@@ -201,9 +201,10 @@ def _draw_dots(axes: Axes, rows: Sequence[Row], lines: Texts) -> None:
 
 @style.styled
 def draw_overview(rows: Sequence[Row], universes: Sequence[str]) -> Figure:
-    """Draw claims over assumptions as a map, dark where an alternative turns the verdict.
+    """Draw claims over assumptions as a map, dark where an alternative changes the verdict.
 
     A column is an assumption, divided into its alternatives; the last one the master seeds.
+    rows: of all verdicts. universes: names of the alternatives, in the columns' order.
     """
     judged = {key: of for key, of in find_robustness(rows).items() if of.outcomes.get(BASE)}
     claims = list(dict.fromkeys(claim for claim, _ in judged))

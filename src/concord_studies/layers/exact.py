@@ -22,7 +22,7 @@ class Params(Layer):
         return replace(line, law=line.read(self.companion))
 
     def draw(self, panel: LinePanel, axes: Axes) -> None:
-        """Draw the estimates beneath the laws."""
+        """Draw the runs' estimates in pale lines behind the curves of the exact laws."""
         for line in panel.lines:
             if line.law is not None and not line.is_muted and not panel.params.x.over:
                 at, color = line.estimate, style.lighten(line.look.color)

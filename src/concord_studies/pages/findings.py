@@ -53,7 +53,7 @@ class Sentence:
 
     @property
     def part(self) -> str:
-        """Return the part of the page in which the sentence is: the worst of its readings'."""
+        """Return the part of the page that shows the sentence, by its worst reading's verdict."""
         parts = {part_of(entry.verdict) for entry in self.entries}
         return next(part for part in PARTS if part in parts)
 

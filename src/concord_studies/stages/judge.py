@@ -21,7 +21,7 @@ from concord_studies.claims.verdicts import judge as judge_check
 from concord_studies.configuration.study import Study
 from concord_studies.digests import digest, digest_code
 from concord_studies.guard import Guard
-from concord_studies.markup import table_of
+from concord_studies.markup import format_csv
 from concord_studies.pages import claims as pages
 from concord_studies.provenance import AGAIN, sha256
 from concord_studies.results import Measured
@@ -98,7 +98,7 @@ def ledger(
 
 def _write(rows: Sequence[Row], page: str, outputs: Sequence[Path], guard: Guard) -> None:
     """Write verdicts as a table (.csv) and a page (.md), with their provenance."""
-    texts = {".csv": table_of(ledgers.COLUMNS, rows), ".md": page}
+    texts = {".csv": format_csv(ledgers.COLUMNS, rows), ".md": page}
     guard.check_again()
     written = {output: texts[output.suffix] for output in outputs}
     provenance.write(written, planned=guard.digest)

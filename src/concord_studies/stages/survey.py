@@ -19,7 +19,7 @@ from concord_studies.configuration.study import Study
 from concord_studies.configuration.universes import Multiverse, reduce_run
 from concord_studies.digests import digest_code
 from concord_studies.guard import Guard
-from concord_studies.markup import table_of
+from concord_studies.markup import format_csv
 from concord_studies.pages import multiverse as pages
 from concord_studies.results import Measured
 from concord_studies.runs.run import Run
@@ -58,7 +58,7 @@ def survey(
     guard = Guard(statement, outputs[0], ROOTS, partial(judge.rule_inputs, study, True))
     multiverse = Multiverse(study)
     rows = list(judge_universes(multiverse, tables, guard.statement.get("tables")))
-    texts = {".csv": table_of(robustness.COLUMNS, rows), ".md": pages.page(multiverse, rows)}
+    texts = {".csv": format_csv(robustness.COLUMNS, rows), ".md": pages.page(multiverse, rows)}
     drawn: list[Path] = []
     if pictures is not None:
         says = {name: claim.says for name, claim in study.claims.items()}

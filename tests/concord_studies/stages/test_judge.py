@@ -22,7 +22,7 @@ from concord_studies.claims import ledger, robustness
 from concord_studies.claims import verdicts as judgements
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
-from concord_studies.markup import table_of
+from concord_studies.markup import format_csv
 from concord_studies.provenance import write_provenance
 from concord_studies.runs.run import Run
 from concord_studies.stages import judge
@@ -147,7 +147,7 @@ def test_no_text_is_a_formula_and_all_read_back(tmp_path):
     row = {**dict.fromkeys(ledger.COLUMNS, "x"), "verdict": "holds", "scale": "paper"}
     row |= {"says": "=1+1", "reason": "@SUM(1)", "where": "'quoted'", "ours": "-1 [-2, 0]"}
     table, joined = tmp_path / "claims.csv", tmp_path / "ledger.csv"
-    table.write_text(table_of(ledger.COLUMNS, [row]))
+    table.write_text(format_csv(ledger.COLUMNS, [row]))
     write_provenance([table])
     judge.ledger([table], [joined], tmp_path / "none.yaml")
     for path in (table, joined):
@@ -170,7 +170,7 @@ def ledger_of(folder: Path, cases: dict[str, str] | None = None, **verdict: str)
         for claim, case, one in said
     ]
     path = folder / "claims.csv"
-    path.write_text(table_of(ledger.COLUMNS, rows))
+    path.write_text(format_csv(ledger.COLUMNS, rows))
     write_provenance([path])
     return path
 
@@ -243,7 +243,7 @@ def test_committed_sentences_of_our_own_are_apart_on_the_scoreboard(committed, t
 def test_the_number_that_decides_is_committed_and_shown_where_nothing_was_judged(tmp_path):
     path, expected = ledger_of(tmp_path, a="does not hold", b="holds"), tmp_path / "expected.yaml"
     rows = [{**row, "number": "ratio: 2 (rule: at most 1)"} for row in ledger.read_rows(path)]
-    path.write_text(table_of(ledger.COLUMNS, rows))
+    path.write_text(format_csv(ledger.COLUMNS, rows))
     write_provenance([path])
     expect(path, expected, tmp_path)
     assert "published: [does not hold, 'ratio: 2 (rule: at most 1)']" in expected.read_text()

@@ -19,7 +19,7 @@ from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
 from concord_studies.configuration.universes import Multiverse, universes
 from concord_studies.experiment import UniverseExperiment, measure
-from concord_studies.markup import table_of
+from concord_studies.markup import format_csv
 from concord_studies.provenance import write_provenance
 from concord_studies.results import Measured
 from concord_studies.stages import judge
@@ -262,7 +262,7 @@ def ledger_of(folder: Path, verdict: str, over: str) -> Path:
     row = {**dict.fromkeys(ledger.COLUMNS, ""), "paper": "p", "claim": "a", "reading": "published"}
     row |= {"verdict": verdict, "alone": "holds", "multiverse": over, "scale": "paper"}
     path = folder / "claims.csv"
-    path.write_text(table_of(ledger.COLUMNS, [row]))
+    path.write_text(format_csv(ledger.COLUMNS, [row]))
     write_provenance([path])
     return path
 

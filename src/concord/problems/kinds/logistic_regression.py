@@ -38,7 +38,7 @@ CELLS = 640  # along each axis of the reference posterior
 
 
 class Params(Options):
-    """Options of the points that are drawn, and of the prior."""
+    """Options of a logistic regression: how its points are drawn, and its prior."""
 
     points: Annotated[Count, "number of points, over all agents"] = 1000
     points_per_agent: Annotated[

@@ -24,18 +24,21 @@ class Params(Options):
 
 def draw(params: Params, problem: Problem, shape: Shape, rng: np.random.Generator) -> np.ndarray:
     """Return initial positions (chains, agents, dim) from N(mean, cov) with a random covariance."""
-    factor = _factor(params, shape[-1])
+    factor = _draw_factor(params, shape[-1])
     return np.array(params.mean) + rng.standard_normal(shape) @ factor.T
 
 
 def moments(params: Params, dim: int) -> Moments:
     """Return mean (dim,) and covariance (dim, dim) of one agent."""
-    factor = _factor(params, dim)
+    factor = _draw_factor(params, dim)
     return np.array(params.mean), factor @ factor.T
 
 
-def _factor(params: Params, dim: int) -> np.ndarray:
-    """Return a (dim, dim) factor with entries uniform on [0, high]; check the mean has dim."""
+def _draw_factor(params: Params, dim: int) -> np.ndarray:
+    """Draw a factor (dim, dim) of the covariance, with entries uniform on [0, high].
+
+    A ConcordError for a mean that has not dim entries.
+    """
     if len(params.mean) != dim:
         raise ConcordError(
             f"initial.mean: {list(params.mean)} has {len(params.mean)} entries for {dim} "

@@ -24,7 +24,7 @@ from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
 from concord_studies.home import HOME
 from concord_studies.io import read_text
-from concord_studies.markup import fence, line, table_of
+from concord_studies.markup import fence, format_csv, line
 from concord_studies.pages import claims as of_claims
 from concord_studies.pages.site import front, papers, reference
 
@@ -178,7 +178,7 @@ def _write_pages(
         page = of_claims.ledger_page(rows, seeds, titles, "papers/{}.md")
         title, rest = page.split("\n\n", 1)
         sources.write("claims", f"{title}\n\n{FILTER}\n{rest}")
-        (sources.folder / TABLE).write_text(table_of(ledger.COLUMNS, rows), "utf-8")
+        (sources.folder / TABLE).write_text(format_csv(ledger.COLUMNS, rows), "utf-8")
     pictures = _find_pictures(studies, results)
     kinds = [sources.write(f"reference/{n}", text) for n, text in reference.pages(pictures)]
     lines = front.page(settings, studies, rows, sources.has)

@@ -19,7 +19,7 @@ from concord_studies.configuration.config import load_config
 from concord_studies.configuration.init import init
 from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
-from concord_studies.markup import table_of
+from concord_studies.markup import format_csv
 from concord_studies.pages.site import build, reference
 from concord_studies.stages import judge
 from page_links import dead, faults, pages
@@ -125,13 +125,13 @@ class Results:
             }
             rows.append({**row, **said})
         path = self.folder / key / "claims.csv"
-        write(path, table_of(ledger.COLUMNS, rows))
+        write(path, format_csv(ledger.COLUMNS, rows))
         provenance.write_provenance([path])
 
     def survey(self, key: str) -> None:
         """Have a multiverse, with a page, and a picture of every claim."""
         path = self.folder / key / "multiverse.csv"
-        write(path, table_of(robustness.COLUMNS, []))
+        write(path, format_csv(robustness.COLUMNS, []))
         write(path.with_suffix(".md"), "# Multiverse\n")
         names = ("overview", *(f"claim_{claim}" for claim in self.studies[key].claims))
         pictures = [path.with_suffix("") / "figures" / f"{name}.svg" for name in names]
