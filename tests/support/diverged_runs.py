@@ -48,7 +48,7 @@ HIDDEN = Conditions(privacy={"clip": 1.0, "sigma": 9.0}, compute={"seconds": 0.5
 NETWORKS = Network(RING, None), Network(RING, HIDDEN)
 # Those that read no chain, or problems and samplers that no run here has.
 APART = {"admm_law", "answers", "coded_bits", "complexity", "recorded", "rounds", "two_modes"}
-APART |= {"effects", "predictive_scores"}
+APART |= {"effects", "predictive_scores", "visits", "constants", "estimators", "shard_draws"}
 FAMILIES = sorted({*kinds.names("metrics")} - APART)
 DIMENSIONS = {
     "x": ("chain", "draw", "agent", "dim"),

@@ -55,6 +55,7 @@ envvars:
 
 RESULTS = plan.results
 EXPERIMENT = f"{RESULTS}/{{study}}/{{experiment}}"
+PART = "part.{part}-of-{parts}"
 METRICS = f"{EXPERIMENT}/metrics.csv"
 LOGS, BENCHMARKS = f"{RESULTS}/logs", f"{RESULTS}/benchmarks"
 ENVIRONMENT = "../../envs/concord.yaml"
@@ -101,3 +102,14 @@ wildcard_constraints:
 if plan.config["container"]:
 
     container: plan.config["container"]
+
+
+def parts(suffix):
+    """Return an input function: files of the parts of an experiment; none if one job makes it."""
+
+    def files(w):
+        count = plan.experiment(w).part_count
+        numbers = range(1, count + 1)
+        return expand(f"{EXPERIMENT}/{PART}.{suffix}", part=numbers, parts=count, **w)
+
+    return files

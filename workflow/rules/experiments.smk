@@ -1,19 +1,6 @@
 # From data to the metrics of experiments. One job makes a short experiment; a long one is made in
 # parts, a job each, whose tables another one joins.
 OF_EXPERIMENT = "{study}/{experiment}"
-PART = "part.{part}-of-{parts}"
-
-
-def parts(suffix):
-    """Return an input function: files of the parts of an experiment; none if one job makes it."""
-
-    def files(w):
-        count = plan.experiment(w).part_count
-        numbers = range(1, count + 1)
-        return expand(f"{EXPERIMENT}/{PART}.{suffix}", part=numbers, parts=count, **w)
-
-    return files
-
 
 # The hash alone says what the file is, so neither the code nor the rest of the registry is an
 # input. It needs the network, which compute nodes often lack, so it runs where Snakemake runs.

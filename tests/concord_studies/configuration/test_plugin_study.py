@@ -142,10 +142,9 @@ def test_it_is_sampled_measured_and_drawn_with_its_exact_law(study, capsys):
     entry, tall = (
         by_hand.plan_entry(loaded, Path("results"), "figures", name) for name in ("fig1", "fig2")
     )
-    draws, table = runs.with_name("draws.nc"), runs.with_name("metrics.csv")
+    table = runs.with_name("metrics.csv")
     for command in (
-        ["sample", runs, "-o", draws],
-        ["measure", runs, draws, "-o", table],
+        ["measure", runs, "-o", table],
         ["draw", entry, "-o", "fig1.svg"],
         ["draw", tall, "-o", "fig2.svg"],
     ):

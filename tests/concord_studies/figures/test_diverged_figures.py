@@ -23,8 +23,8 @@ ARENA = {
     *("best_entries", "metric_pairs", "score_ratios"),
     *("predicted_measured", "solved_curves"),
 }
-# Of exact laws alone, which no chain's divergence changes.
-LAWS = {"hospitals"}
+# Of exact laws, or of numbers that no run here has.
+LAWS = {"bars_by_agent", "hospitals", "shards"}
 KINDS = [kind for kind in kinds.names("figures") if kind not in ARENA | LAWS]
 CASES = {"sound": 0, "part": 1, "lost": CHAINS}
 PANELS = [{"title": case, "select": {"case": case}} for case in CASES]

@@ -13,14 +13,15 @@ from diverged_runs import CHAINS, DIVERGED, FAMILIES, diverged, measured, sound
 # What does not depend on positions: counts, what exact draws alone show, and what others recorded.
 APART = re.compile(
     "(uni|broad)cast.*|activation.*|trigger.*|gradients|seconds|waiting|ended|waited"
-    "|(?!consensus_).*_floor|.*_recorded"
+    "|(?!consensus_).*_floor|.*_recorded|uplink_bits"
 )
 # Order statistics of chains, of which a diverged one is the worst.
 ORDERED = re.compile(r".*_(min|q25|median|q75|whisker_lo|whisker_hi)")
 
 # What only other samplers, data or steps have.
 ELSEWHERE = {
-    "gossip_theorems": r"gossip\.threshold.*|gossip_(consensus|kl|kl_most|kl_bound|excess|bias.*)",
+    "gossip_theorems": r"gossip\.(threshold|exponent|bend).*"
+    r"|gossip_(consensus|kl|kl_most|kl_bound|excess|bias.*)",
     "sinkhorn": r".*_set_.*",
     "stable_step": r".*\.fusion",
     "theorem3": "theorem3_.*|lemma2_.*|posterior_covariance_max",

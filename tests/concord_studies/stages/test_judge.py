@@ -228,18 +228,6 @@ def test_cases_are_committed_one_by_one_and_counted_as_one_sentence(tmp_path):
     assert "Fails in 1 of 3 cases: n 20." in page
 
 
-def test_committed_sentences_of_our_own_are_apart_on_the_scoreboard(committed, tmp_path):
-    expected, page = committed
-    path, of = tmp_path / "papers" / "p", DEFINITION["claims"]
-    path.mkdir(parents=True)
-    claims = {"a": {**of["ring_nearer"], "ours": True}, "b": of["law"]}
-    (path / "study.yaml").write_text(yaml.safe_dump({**DEFINITION, "claims": claims}))
-    (tmp_path / "config.yaml").write_text("{}")
-    expect(ledger_of(tmp_path, a="holds", b="does not hold"), expected, tmp_path)
-    assert "| `p` | published | 1 | 1 | 0 | 0 | 0 | 0 |" in page.read_text()
-    assert "| `p` | published, our sentences | 1 | 0 | 0 | 0 | 1 | 0 |" in page.read_text()
-
-
 def test_the_number_that_decides_is_committed_and_shown_where_nothing_was_judged(tmp_path):
     path, expected = ledger_of(tmp_path, a="does not hold", b="holds"), tmp_path / "expected.yaml"
     rows = [{**row, "number": "ratio: 2 (rule: at most 1)"} for row in ledger.read_rows(path)]

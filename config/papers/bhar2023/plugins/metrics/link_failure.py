@@ -31,7 +31,8 @@ def rows(m: Measurement) -> Iterator[Row]:
     if limit is None:
         raise unmet_need("link_failure", "steps for which the second moments settle")
     center = np.kron(np.eye(agents) - 1 / agents, np.eye(dim))
-    mean, cov = limit
+    positions = slice(0, agents * dim)  # with which the state begins
+    mean, cov = limit[0][positions], limit[1][positions, positions]
     apart = ((center @ cov * center).sum() + ((center @ mean) ** 2).sum()) / agents
     late = m.trace["consensus_error"][:, m.trace.draw > m.last / 2].mean(axis=1)
     yield from series([m.last], "network", {"failure_cost": mean_interval(late / apart)})
