@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Annotated, NamedTuple, Self
 
@@ -141,7 +142,7 @@ def prepare(
             )
         network = "no_edges"
     choice = ChosenSampler.choose(sampler, options)
-    network = network_of(network, problem.agents)
+    network = network_for(problem, network)
     if choice.order != network.order:
         network = Network(network.graph, network.conditions, "network", choice.order)
     if network.graph.weights is not None and not hasattr(choice.params, "weights"):
@@ -160,6 +161,19 @@ def prepare(
     )
     check_record(length.record, problem.agents, length.chains, length.iterations, "record")
     return RunArguments(choice, network, length)
+
+
+def network_for(problem: Problem, network: object) -> Network:
+    """Return the network that a caller gives for a problem, its agents those of the problem."""
+    names = getattr(problem, "agent_names", None)
+    return network_of(network, problem.agents).name_agents(names)
+
+
+def write_names(problem: Problem, network: Network) -> dict[str, str]:
+    """Return the attributes of results with names of agents and coordinates (``WithLabels``)."""
+    coordinates = getattr(problem, "coordinate_names", None)
+    names = {"agent_names": network.agent_names, "coordinate_names": coordinates}
+    return {what: json.dumps(of) for what, of in names.items() if of is not None}
 
 
 def _default_start(problem: Problem) -> dict[str, object]:

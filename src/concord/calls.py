@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from concord import __version__, streams
-from concord.arguments import RunArguments, prepare
+from concord.arguments import RunArguments, prepare, write_names
 from concord.chains import Labels, sample_chains
 from concord.contracts import WithNames
 from concord.errors import ConcordError, warn_of_divergence
@@ -140,6 +140,7 @@ def sample(
         "iterations": str(run.options.iterations),
         "seed": str(seed),
         "record": json.dumps(plain(run.options.record)),
+        **write_names(problem, run.network),
     }
     if isinstance(problem, WithNames):
         trace.named = problem.constrain

@@ -140,7 +140,7 @@ def _w2(result: Trace | Law, law: Reference, warm_up: int | None) -> xarray.Data
             continue
         worth[column] = effective_sample_size(x)
         if worth[column] < least:
-            whose = name if name == "average" else f"agent {name}"
+            whose = result.title_agent(name)
             raise ConcordError(
                 f"w2: the draws of {whose} after iteration {warm_up} are worth "
                 f"{int(worth[column])} independent ones, too few to fit a Gaussian of dimension "
@@ -185,7 +185,8 @@ def _compare_by_agent(
     parts = []
     for name in names:
         alone = result if isinstance(result, Law) else _select_positions(result, name)
-        parts.append(distance(alone, law.of(name), warm_up).sel(agent=[name]))
+        label = result.label_agents([name])
+        parts.append(distance(alone, law.of(name), warm_up).sel(agent=label))
     return xarray.concat(parts, "agent", data_vars="all")
 
 
@@ -492,7 +493,7 @@ def _dataset(result: Trace | Law, names: list[str], values: Sequence[np.ndarray]
     if ends:
         alone = isinstance(result, Trace) and result.chains == 1
         ends = [np.full_like(value, np.nan)] * 2 if alone else list(widen(value, *ends))
-    agents = np.array([int(n) if n.isdigit() else n for n in names], dtype=object)
+    agents = np.array(result.label_agents(names), dtype=object)
     named = dict(zip(("value", "lo", "hi"), (value, *ends), strict=False))
     if value.ndim == 1:
         return xarray.Dataset({n: ("agent", v) for n, v in named.items()}, {"agent": agents})

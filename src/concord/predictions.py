@@ -165,7 +165,7 @@ def predictive(
         ``agreement``, the share of rows with the same label, and ``tv``, the total variation; with
         ``other`` also ``auroc``. Each has a 95 % interval over chains, <name>_lo and <name>_hi; one
         chain has none. Test rows are given: intervals do not cover their choice. Agents are
-        numbers, ``mean`` (of the agents' predictive distributions) and ``average`` (the predictions
+        numbers or names, ``mean`` (of the agents' predictive distributions) and ``average`` (the predictions
         of the network average of the weights).
 
     Raises
@@ -248,7 +248,7 @@ def _names(trace: Trace, problem: Predicting) -> np.ndarray:
             "the trace has no positions; record draws, or the average (record.draws, "
             "record.average)"
         )
-    names: list[object] = list(map(int, trace.agent)) if "x" in trace else []
+    names = trace.label_agents(trace.agent.tolist()) if "x" in trace else []
     names += ["mean"] if len(names) == problem.agents else []
     return np.array([*names, *(["average"] if "x_average" in trace else [])], dtype=object)
 

@@ -18,7 +18,7 @@ import numpy as np
 from concord.errors import ConcordError, nearest, short
 from concord.libraries import pictures
 from concord.options import Index, build
-from concord.summary import Summarized
+from concord.summary import WithLabels, count_named
 
 if TYPE_CHECKING:
     import xarray  # half a second
@@ -38,7 +38,7 @@ WARM_UP = 0.1
 
 
 @dataclass(repr=False)
-class Trace(Summarized):
+class Trace(WithLabels):
     """A run's recorded arrays, by name, with axes chain, draw and agent.
 
     variables
@@ -59,13 +59,14 @@ class Trace(Summarized):
         attributes = self.attributes
         at = self.variables.get("diverged_at", ((), np.zeros(0)))[1]
         axes = self.variables["x"][1].shape[3:] if "x" in self else ()
+        names = self.label_agents(self.agent) if self.agent_names else None
         return {
             "sampler": attributes.get("sampler"),
             "network": attributes.get("network"),
             "chains": len(at),
             "draws": f"{len(self.draw)}, of iterations {min(self.draw)} to {max(self.draw)}",
-            "agents": len(self.agent),
-            "dim": axes[0] if axes else None,
+            "agents": count_named(len(self.agent), names),
+            "dim": count_named(axes[0], self.coordinate_names) if axes else None,
             "diverged": f"{(at >= 0).sum()} chains",
             "variables": ", ".join(self.variables),
         }
@@ -91,8 +92,15 @@ class Trace(Summarized):
         return name in self.variables
 
     def coordinates(self) -> dict[str, np.ndarray]:
-        """Return the numbers of chains, draws and agents along the axes."""
-        return dict(zip(COORDINATES, (np.arange(self.chains), self.draw, self.agent), strict=True))
+        """Return the numbers of chains and draws along the axes, and the names of agents.
+
+        Agents without names have their numbers. Where coordinates have names, these are ``dim``.
+        """
+        along = np.arange(self.chains), self.draw, np.array(self.label_agents(self.agent))
+        axes = dict(zip(COORDINATES, along, strict=True))
+        if self.coordinate_names and any(name in self for name in POSITIONS):
+            axes["dim"] = np.array(self.coordinate_names)
+        return axes
 
     @property
     def chains(self) -> int:
@@ -164,7 +172,8 @@ class Trace(Summarized):
         """
         import xarray  # half a second
 
-        data = replace(self, attributes={}).to_xarray().isel(draw=self.rows_after(warm_up))
+        data = self.to_xarray().isel(draw=self.rows_after(warm_up))
+        data.attrs = {}
         groups = {group: data[names] for group, names in self.groups().items()}
         if self.named is not None and "x" in data:
             parameters = {
@@ -221,7 +230,9 @@ class Trace(Summarized):
         }
         return replace(self, variables=variables, draw=self.draw[rows])
 
-    def plot(self, coordinates: Sequence[int] | None = None, posterior: object = None) -> Figure:
+    def plot(
+        self, coordinates: Sequence[int | str] | None = None, posterior: object = None
+    ) -> Figure:
         """Draw the density of each coordinate's draws, and one chain over iterations.
 
         Solid lines are the first four agents, dashed ones the average of all agents; densities are
@@ -230,7 +241,7 @@ class Trace(Summarized):
         Parameters
         ----------
         coordinates
-            Numbers of the coordinates that are drawn; none: the first four.
+            Numbers or names of the coordinates that are drawn; none: the first four.
         posterior
             A problem, a ``concord.Gaussian`` or draws, (draws, dim), whose density is drawn, too;
             none: none.
