@@ -59,7 +59,7 @@ class ChosenSampler(Chosen):
                     f"sampler.{min(twice)}: {short(sampler)} has its own; leave it out of the call"
                 )
             sampler = type(sampler)
-        names = _class_of(sampler, "sampler").__struct_fields__
+        names = class_of(sampler, "sampler").__struct_fields__
         for key in options:
             if key not in names:
                 remedy = nearest(key, [*names, *ARGUMENTS])
@@ -73,8 +73,8 @@ class ChosenSampler(Chosen):
 
         kind: a kind's name, or a class of samplers.
         """
-        self.module = _class_of(kind, where or "sampler")
-        self.kind = kind if isinstance(kind, str) else _name_of(self.module)
+        self.module = class_of(kind, where or "sampler")
+        self.kind = kind if isinstance(kind, str) else kinds.add_class(self.module)
         self.params = build(self.module, options, where)
         try:
             if isinstance(self.params, Batches):
@@ -90,7 +90,7 @@ class ChosenSampler(Chosen):
         )
 
 
-def _class_of(sampler: object, where: str) -> type[Algorithm]:
+def class_of(sampler: object, where: str) -> type[Algorithm]:
     """Return the class of a kind's name, or a class of samplers itself.
 
     where: the place for messages.
@@ -102,12 +102,6 @@ def _class_of(sampler: object, where: str) -> type[Algorithm]:
             f"{where}: {short(sampler)} is none; give its name, or a class of concord.Sampler"
         )
     return kinds.find("samplers", sampler, where)
-
-
-def _name_of(sampler: type[Algorithm]) -> str:
-    """Return the name of a class of samplers: its kind, or the class's own name."""
-    package, _, kind = sampler.__module__.rpartition(".")
-    return kind if package == "concord.samplers" else sampler.__name__
 
 
 class RunArguments(NamedTuple):

@@ -165,8 +165,8 @@ def predictive(
         ``agreement``, the share of rows with the same label, and ``tv``, the total variation; with
         ``other`` also ``auroc``. Each has a 95 % interval over chains, <name>_lo and <name>_hi; one
         chain has none. Test rows are given: intervals do not cover their choice. Agents are
-        numbers or names, ``mean`` (of the agents' predictive distributions) and ``average`` (the predictions
-        of the network average of the weights).
+        numbers or names, ``mean`` (of the agents' predictive distributions) and ``average`` (the
+        predictions of the network average of the weights).
 
     Raises
     ------

@@ -16,7 +16,7 @@ kinds.add_rooms(
     }
 )
 
-_PUBLIC = {"load_run": "repeat"}
+_PUBLIC = {"load_run": "concord_studies.repeat"}
 __all__ = [*_PUBLIC]
 
 
@@ -24,7 +24,7 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is asked for."""
     if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_PUBLIC[name]}"), name)
+    return getattr(import_module(_PUBLIC[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -157,7 +157,7 @@ def test_a_memory_that_is_damaged_is_not_used(kind, remembered):
         ("from concord import *\n", {"distances.py", "law_call.py", "pymc.py"}),
         ("import concord\n\nx = getattr(concord, 'w2')\n", {"distances.py", "law_call.py"}),
         ("def f():\n    import concord.laws\n    return concord.w2\n", {"distances.py"}),
-        ("import concord_arena\n\nx = concord_arena.recommend\n", {"recommendation.py"}),
+        ("import concord\n\nx = concord.recommend\n", {"recommendation.py"}),
         ("import concord\n\nx = concord.network('star', 4)\n", {"construction.py", "star.py"}),
         ("import concord\n\nx = concord.law('de_sgld')\n", {"law_call.py", "de_sgld.py"}),
         ("import concord\n\nx = concord.problems.funnel()\n", {"funnel.py", "from_options.py"}),
