@@ -33,6 +33,8 @@ ERRORS = ("consensus_error", "misclassified")
 
 TIMES = ("seconds", "waited")  # what a clock shows
 
+MANY = 20  # chains, from which distances at a single draw are computed
+
 # The part of a run that is its warm-up where none was asked for.
 WARM_UP = 0.1
 
@@ -63,7 +65,9 @@ class Trace(WithLabels):
         return {
             "sampler": attributes.get("sampler"),
             "network": attributes.get("network"),
-            "chains": len(at),
+            "chains": f"{len(at)}, since w2 is of the law of a draw"
+            if len(at) >= MANY
+            else len(at),
             "draws": f"{len(self.draw)}, of iterations {min(self.draw)} to {max(self.draw)}",
             "agents": count_named(len(self.agent), names),
             "dim": count_named(axes[0], self.coordinate_names) if axes else None,
