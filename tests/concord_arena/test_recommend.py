@@ -614,7 +614,7 @@ def test_chains_of_what_is_recommended_stay_finite():
     assert (trace["diverged_at"] < 0).mean() > 0.97
 
 
-@pytest.mark.parametrize("module", ["biases", "compete", "recommendation"])
+@pytest.mark.parametrize("module", ["biases", "recommendation", "testing"])
 def test_the_examples_run(module):
     found = doctest.testmod(importlib.import_module(f"concord_arena.{module}"))
     assert found.attempted and not found.failed

@@ -65,9 +65,7 @@ class Trace(WithLabels):
         return {
             "sampler": attributes.get("sampler"),
             "network": attributes.get("network"),
-            "chains": f"{len(at)}, since w2 is of the law of a draw"
-            if len(at) >= MANY
-            else len(at),
+            "chains": f"{len(at)}{' (for the law of each draw)' if len(at) >= MANY else ''}",
             "draws": f"{len(self.draw)}, of iterations {min(self.draw)} to {max(self.draw)}",
             "agents": count_named(len(self.agent), names),
             "dim": count_named(axes[0], self.coordinate_names) if axes else None,
