@@ -30,6 +30,7 @@ _PUBLIC = {
     "from_torch": "concord.models.torch_weights",
     "law": "concord.law_call",
     "load": "concord.sampling.trace_files",
+    "load_run": "concord_studies.repeat",
     "network": "concord.networks.construction",
     "plot_w2": "concord.pictures.runs",
     "predictive": "concord.predictions",
@@ -40,16 +41,11 @@ _PUBLIC = {
     "test": "concord_arena.testing",
     "w2": "concord.distances",
 }
-# What needs studies lives there.
-_MOVED = {"load_run": "concord_studies"}
 __all__ = ["__version__", *_PUBLIC]
 
 
 def __getattr__(name: str) -> object:
     """Import a public name when it is asked for."""
-    if name in _MOVED:
-        package = _MOVED[name]
-        raise AttributeError(f"concord.{name} is {package}.{name} now: import {package}")
     if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = import_module(_PUBLIC[name])

@@ -24,5 +24,6 @@ from concord.sampling.trace_files import load as load
 from concord_arena.biases import bias_map as bias_map
 from concord_arena.recommendation import recommend as recommend
 from concord_arena.testing import test as test
+from concord_studies.repeat import load_run as load_run
 
 __version__: str

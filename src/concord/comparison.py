@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from concord.distances import (
-    Posterior,
-    check_result,
-    measure_bias2,
-    measure_w2,
-    name_results,
-    read_posterior,
-)
+from concord import distances
 from concord.errors import ConcordError, warn_of_divergence
 from concord.laws.exact import Law
 from concord.reference import Reference
@@ -28,19 +21,18 @@ if TYPE_CHECKING:
 
 def compare(
     results: Mapping[str, Trace | Law] | Iterable[Trace | Law | str | type[Algorithm]] | str,
-    posterior: Posterior | None = None,
+    posterior: distances.Posterior | None = None,
     *,
     warm_up: int | None = None,
     tasks: Sequence[str] = (),
-    experiment: str | None = None,
 ) -> Any:
     """Compare results by their distances and costs, or samplers on the same tasks.
 
     Parameters
     ----------
     results
-        Traces and laws by name, or as a list of traces, which are called by their samplers. Or a
-        list of samplers: entries of the arena, kinds (``concord list samplers``), or classes of
+        Traces and laws, by name or as a list, where they are called by their samplers. Or a list of
+        samplers: entries of the arena, kinds (``concord list samplers``), or classes of
         one's own. Each is then tuned on each task, and judged at the same price.
     posterior
         As of ``concord.w2``; none: no distances.
@@ -49,9 +41,6 @@ def compare(
     tasks
         Of samplers: tasks by their names, such as ``"apart, ring"``, or labels in them, such as
         ``"ring"``; none: all.
-    experiment
-        Of samplers: none for ``tasks``, whose scores are exact, or ``sampled`` where a sampler has
-        no law.
 
     Returns
     -------
@@ -68,8 +57,7 @@ def compare(
     Raises
     ------
     ConcordError
-        If a law has no name, or a distance cannot be computed (``concord.w2``); if an entry, a
-        task or the experiment is not there.
+        If a distance cannot be computed (``concord.w2``), or an entry or a task is not there.
 
     Examples
     --------
@@ -86,30 +74,24 @@ def compare(
     """
     import pandas  # a quarter of a second
 
-    if isinstance(results, (Trace, Law)):
-        raise ConcordError(
-            "results: a result alone has nothing to be compared with; give a list, such as "
-            "compare([trace, other]), or a mapping of names to results"
-        )
-    if not isinstance(results, Mapping):
-        listed: list[Any] = [results] if isinstance(results, str) else list(results)
-        if any(isinstance(one, (str, type, Algorithm)) for one in listed):
-            if posterior is not None or warm_up is not None:
-                raise ConcordError(
-                    "results: samplers are compared on the arena's tasks, without posterior and "
-                    "warm_up; for a problem of yours, concord.recommend(..., samplers=[...])"
-                )
-            arena = import_module("concord_arena.compete")  # above the library
-            return arena.compare_samplers(*listed, tasks=tasks, experiment=experiment)
-        results = name_results(listed)
+    listed = [results] if isinstance(results, (str, Trace, Law)) else [*results]
+    samplers = [one for one in listed if isinstance(one, (str, type, Algorithm))]
+    if samplers and not isinstance(results, Mapping):
+        if posterior is not None or warm_up is not None:
+            raise ConcordError(
+                "results: samplers are compared on tasks of the arena, with no posterior; for a "
+                "problem of yours, concord.recommend(..., samplers=[...])"
+            )
+        return import_module("concord_arena.compete").compare_samplers(*listed, tasks=tasks)
+    named = distances.name_results(results if isinstance(results, Mapping) else listed)
     law = None
-    for result in results.values():
-        check_result(result)
-        law = None if posterior is None else read_posterior(result, posterior)
-    divergences = {name: result.divergence() for name, result in results.items()}
+    for result in named.values():
+        distances.check_result(result)
+        law = None if posterior is None else distances.read_posterior(result, posterior)
+    divergences = {name: result.divergence() for name, result in named.items()}
     sentences = (f"of {name} {what}" for name, what in divergences.items() if what)
     warn_of_divergence("compare", ", and ".join(sentences))
-    rows = {name: _comparison_row(result, law, warm_up) for name, result in results.items()}
+    rows = {name: _comparison_row(result, law, warm_up) for name, result in named.items()}
     return pandas.DataFrame.from_dict(rows, orient="index").rename_axis("sampler")
 
 
@@ -123,26 +105,21 @@ def _comparison_row(
     if isinstance(result, Law):
         row: dict[str, float] = {"iterations": int(result.iterations[-1]), "chains": 0}
     else:
-        end = int(result.draw[-1])
-        row = {
-            "iterations": end,
-            "chains": result.chains,
-            "diverged": float((result["diverged_at"] >= 0).mean()),
-            "updates": _last_mean(result, "activations") if "activations" in result else float(end),
-            "unicasts": _last_mean(result, "unicasts"),
-            "broadcasts": _last_mean(result, "broadcasts"),
-            "gradients": _last_mean(result, "gradients"),
-        }
+        row = {"iterations": int(result.draw[-1]), "chains": result.chains}
+        row["diverged"] = float((result["diverged_at"] >= 0).mean())
+        moves = "activations" in result
+        row["updates"] = _last_mean(result, "activations") if moves else float(row["iterations"])
+        for name in ("unicasts", "broadcasts", "gradients"):
+            row[name] = _last_mean(result, name)
         if "seconds" in result:
             row["seconds"] = float(result["seconds"][:, -1].max(axis=1).mean())
     if posterior is None:
         return row
-    for name, distance in (("w2", measure_w2), ("bias2", measure_bias2)):
+    for name, distance in (("w2", distances.measure_w2), ("bias2", distances.measure_bias2)):
         dataset = distance(result, posterior, warm_up)
         dataset = dataset.isel(draw=-1) if warm_up is None else dataset
-        agents = dataset.where(dataset.agent != "average", drop=True)
-        average = dataset.where(dataset.agent == "average", drop=True)
-        for part, suffix in ((agents, ""), (average, "_average")):
+        for suffix in ("", "_average"):
+            part = dataset.isel(agent=(dataset.agent == "average") == bool(suffix))
             if part.agent.size:
                 worst = part.isel(agent=int(np.argmax(part.value.data)))
                 for which, ending in (("value", ""), ("lo", "_lo"), ("hi", "_hi")):

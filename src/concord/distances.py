@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -286,16 +286,18 @@ def measure_bias2(result: Trace | Law, law: Reference, warm_up: int | None) -> x
     return _dataset(result, names, [np.where(np.isinf(value), value, e) for e in (value, *ends)])
 
 
-def name_results(results: Iterable[Trace | Law]) -> dict[str, Trace | Law]:
-    """Return results by the names of their samplers, numbered where these repeat."""
+def name_results(results: Any) -> dict[str, Trace | Law]:
+    """Return results by names: of a mapping, or of their samplers, numbered where these repeat.
+
+    results: traces and laws, a mapping or a list of them, or one of them.
+    """
+    if isinstance(results, Mapping):
+        return dict(results)
     by_name: dict[str, Trace | Law] = {}
-    for result in results:
-        if not isinstance(result, Trace) or "sampler" not in result.attributes:
-            raise ConcordError(
-                f"results: {short(type(result).__name__)} has no sampler's name; give a mapping of "
-                "names to results"
-            )
-        kind = name = result.attributes["sampler"]
+    for result in [results] if isinstance(results, (Trace, Law)) else results:
+        check_result(result)
+        whose = result.attributes.get("sampler", "a run")
+        kind = name = f"law of {whose}" if isinstance(result, Law) else whose
         while name in by_name:
             name = f"{kind} ({len(by_name) + 1})"
         by_name[name] = result
@@ -398,11 +400,7 @@ def _dataset(result: Trace | Law, names: list[str], values: Sequence[np.ndarray]
 
 def positions(trace: Trace) -> tuple[list[str], np.ndarray]:
     """Return the names and draws, (chain, draw, name, dim), of recorded agents and average."""
-    if "x" not in trace and "x_average" not in trace:
-        raise ConcordError(
-            "the trace has no positions; record draws, or the average (record.draws, "
-            "record.average)"
-        )
+    trace.require_positions()
     names, draws = [], []
     if "x" in trace:
         names += [str(agent) for agent in trace.agent]

@@ -96,7 +96,8 @@ def law(
             exact_law = linearized.law_of_run(inputs)
         else:
             exact_law = law_of_run(inputs, LARGEST)
-    exact_law = replace(exact_law, attributes=write_names(problem, run.network))
+    names = {"sampler": run.sampler.kind, **write_names(problem, run.network)}
+    exact_law = replace(exact_law, attributes=names)
     if message := exact_law.divergence():
         warn_of_divergence(run.sampler.kind, message, step_advice(run, problem))
     return exact_law

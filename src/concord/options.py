@@ -63,10 +63,7 @@ class _CheckedMeta(msgspec.StructMeta):
         def __new__(mcs, name: str, bases: Any, members: dict[str, Any], **options: Any) -> Any:
             """Make the class, unless it has a method by which its fields would not be checked."""
             if "__init__" in members:
-                raise ConcordError(
-                    f"{name}.__init__: options are fields with types, such as step_size: float, "
-                    "which make an __init__; write them so, and remove it"
-                )
+                raise ConcordError(f"{name}.__init__: write fields, as step_size: float, instead")
             return super().__new__(mcs, name, bases, members, **options)
 
         def __call__(cls, *values: Any, **options: object) -> Any:

@@ -243,11 +243,7 @@ def predictive(
 
 def _names(trace: Trace, problem: Predicting) -> np.ndarray:
     """Return the names of what predicts: agents, their mean if all are recorded, the average."""
-    if "x" not in trace and "x_average" not in trace:
-        raise ConcordError(
-            "the trace has no positions; record draws, or the average (record.draws, "
-            "record.average)"
-        )
+    trace.require_positions()
     names = trace.label_agents(trace.agent.tolist()) if "x" in trace else []
     names += ["mean"] if len(names) == problem.agents else []
     return np.array([*names, *(["average"] if "x_average" in trace else [])], dtype=object)

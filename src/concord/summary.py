@@ -54,14 +54,12 @@ class WithLabels(Summarized):
     @property
     def agent_names(self) -> list[str] | None:
         """The names of all agents of the network; None: numbers."""
-        names: list[str] | None = json.loads(self.attributes.get("agent_names", "null"))
-        return names
+        return json.loads(self.attributes.get("agent_names", "null"))
 
     @property
     def coordinate_names(self) -> list[str] | None:
         """The names of all coordinates of positions; None: numbers."""
-        names: list[str] | None = json.loads(self.attributes.get("coordinate_names", "null"))
-        return names
+        return json.loads(self.attributes.get("coordinate_names", "null"))
 
     def label_agents(self, numbers: Iterable[int | str]) -> list[int | str]:
         """Return the names of agents, or their numbers if they have none; "average" stays."""

@@ -65,9 +65,10 @@ def compare_samplers(
     """Compare entries, or other samplers, on tasks of the arena, each tuned, at the same price.
 
     samplers: entries of the experiment, kinds (``state_entry``), plug-ins included, or a caller's
-    classes. tasks, experiment: as of ``concord.compare``. study: the arena; None: Concord's own.
-    resources: the folder of data that tasks may need. A ConcordError if an entry, a task or the
-    experiment is not there.
+    classes. tasks: as of ``concord.compare``. experiment: None: ``tasks``, whose scores are exact,
+    or ``sampled`` where a sampler has no law. study: the arena; None: Concord's own. resources: the
+    folder of data that tasks may need. A ConcordError if an entry, a task or the experiment is not
+    there.
     """
     names = name_samplers(samplers)
     study = Study(ARENA, load_config()) if study is None else study

@@ -37,11 +37,6 @@ def name_samplers(samplers: Sequence[str | type[Algorithm]]) -> list[str]:
     """Return the names of samplers, of which some may be a caller's classes."""
     if isinstance(samplers, str) or not samplers:
         raise ConcordError(f"samplers: {short(samplers)}; give a list, such as ['de_sgld']")
-    for sampler in samplers:
-        if isinstance(sampler, Algorithm):
-            raise ConcordError(
-                f"samplers: {short(sampler)} has its options, which are tuned here; give its class"
-            )
     return [s if isinstance(s, str) else kinds.add_class(class_of(s, "samplers")) for s in samplers]
 
 
@@ -79,12 +74,9 @@ def scale_entries(
     }
     entered = {kind for kind, _, _ in stated.values()}
     names = None if samplers is None else name_samplers(samplers)
-    others = {*kinds.names("samplers"), *(names or ())} - entered
-    stated |= {
-        kind: (kind, *state_entry(kind))
-        for kind in sorted(others)
-        if kinds.exists("samplers", kind)
-    }
+    every = [*kinds.names("samplers"), *(names or ())]
+    others = [kind for kind in every if kind not in entered and kinds.exists("samplers", kind)]
+    stated |= {kind: (kind, *state_entry(kind)) for kind in others}
     if names is not None:
         stated = dict(_choose(stated, names))
     agents, dim = fit.hessians.shape[:2]

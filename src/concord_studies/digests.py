@@ -14,11 +14,11 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import concord
 from concord import kinds
 from concord.errors import ConcordError
 from concord_studies.syntax import LAZY, PROBLEMS, PYTHON, read_code
@@ -187,10 +187,7 @@ def _find_module_files(place: Path, module: str, members: Sequence[str]) -> dict
 
 def _lazy_modules(package: str) -> Mapping[str, str]:
     """Return the modules in which the lazy names of a package of this project are defined."""
-    table: Mapping[str, str] = {}
-    if package in LAZY:
-        table = getattr(import_module(package), "_PUBLIC", {})
-    return table
+    return vars(concord)["_PUBLIC"] if package == "concord" else {}
 
 
 def _find_kind_files(words: Iterable[str], plugins: Path | None) -> Iterator[str]:

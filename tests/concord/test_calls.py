@@ -420,10 +420,6 @@ WRONG = [
         "posterior: it is None, as of a problem whose posterior is not Gaussian; give the problem",
     ),
     (
-        lambda: concord.compare(call(), quadratic().posterior),
-        "results: a result alone has nothing to be compared with; give a list",
-    ),
-    (
         lambda: concord.w2(call(), concord.Gaussian(np.zeros(3), np.eye(3))),
         "posterior: <Gaussian dim: 3; mean: 0, 0, 0; sd: 1, 1, 1> is no posterior of dimension 2",
     ),

@@ -138,9 +138,9 @@ TURNED["Narvik"] = TURNED["Narvik"][["height", "age"]]
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ((X, {"Oslo": y["Oslo"]}), "mappings with the same keys"),
-        ((X, [*y.values()]), "mappings with the same keys"),
-        ((X, y, 3), "agents: the sites of X are the agents; leave it out"),
+        ((X, {"Oslo": y["Oslo"]}), "mappings with the same sites as keys"),
+        ((X, [*y.values()]), "mappings with the same sites as keys"),
+        ((X, y, 3), "with the same sites as keys, and no agents"),
         ((TURNED, y), r"X\['Narvik'\] has the columns \['height', 'age'\]"),
         (({**X, "Oslo": X["Oslo"][:3]}, y), r"X\['Oslo'\] of shape \(3, 2\) and y\['Oslo'\]"),
     ],

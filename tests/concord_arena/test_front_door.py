@@ -64,7 +64,7 @@ def test_a_bias_map_takes_a_class():
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: concord.compare([Mixed(0.1)]), "which are tuned here; give its class"),
+        (lambda: concord.compare([Mixed(0.1)]), "or a class of concord.Sampler"),
         (lambda: concord.compare(["de_sgld"], quadratic()), "recommend(..., samplers=[...])"),
         (lambda: concord.compare("de_sgldd"), "did you mean 'de_sgld'?"),
         (lambda: concord.compare([int]), "a class of concord.Sampler"),
@@ -83,7 +83,7 @@ def test_names_that_were_in_the_arena_say_where_they_went(name):
 
 
 def test_a_class_with_an_init_is_refused_in_a_sentence():
-    with pytest.raises(ConcordError, match=r"Mine.__init__: options are fields with types, such"):
+    with pytest.raises(ConcordError, match=r"Mine.__init__: write fields, as step_size: float"):
 
         class Mine(concord.Sampler):
             def __init__(self, step_size):

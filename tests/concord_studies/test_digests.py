@@ -164,7 +164,7 @@ def test_a_memory_that_is_damaged_is_not_used(kind, remembered):
         ("from concord import problems\n\nx = problems.funnel()\n", {"funnel.py"}),
         ("from concord.problems import quadratic\n", {"quadratic_problem.py"}),
         ("import importlib\n\nx = importlib.import_module('concord.calls')\n", {"calls.py"}),
-        ("from concord_studies import load_run\n", {"repeat.py"}),
+        ("from concord import load_run\n", {"repeat.py"}),
     ],
 )
 def test_the_public_names_are_followed_to_where_they_are_defined(kind, use, files):

@@ -155,20 +155,14 @@ class Law(WithLabels):
 
     def summary(self) -> dict[str, Any]:
         """Return the iterations and the numbers of agents and dimensions, for display."""
-        agents, dim = self.mean.shape[1:]
+        agents = count_named(self.mean.shape[1], self.agent_names)
+        dim = count_named(self.mean.shape[2], self.coordinate_names)
         at = self.iterations
         draws = f"{len(at)}, {at[0]} to {at[-1]}" if len(at) else 0
         kind = "approximate" if self.approximate else "exact"
-        return {
-            "law": kind,
-            "iterations": draws,
-            "agents": count_named(agents, self.agent_names),
-            "dim": count_named(dim, self.coordinate_names),
-        }
+        return {"law": kind, "iterations": draws, "agents": agents, "dim": dim}
 
-    def plot(
-        self, coordinates: Sequence[int | str] | None = None, posterior: object = None
-    ) -> Figure:
+    def plot(self, coordinates: Sequence[object] | None = None, posterior: object = None) -> Figure:
         """Draw the mean of each coordinate over iterations, with two standard deviations.
 
         Solid lines are the first four agents, the dashed one is the average of all agents.

@@ -112,9 +112,7 @@ class Network(Summarized):
     @property
     def agent_names(self) -> tuple[str, ...] | None:
         """Return the agents' names as texts; None if they are numbers."""
-        if self.names == tuple(range(self.agents)):
-            return None
-        return tuple(map(str, self.names))
+        return None if self.names == tuple(range(self.agents)) else tuple(map(str, self.names))
 
     def name_agents(self, names: tuple[str, ...] | None) -> Network:
         """Return the network whose agents are those of given names, in their order.
@@ -132,8 +130,7 @@ class Network(Summarized):
             )
         order = [own.index(name) for name in names]
         weights = None if graph.weights is None else graph.weights[order][:, order]
-        edges = np.argsort(order)[graph.edges]
-        named = replace(graph, edges=edges, weights=weights, nodes=names)
+        named = replace(graph, edges=np.argsort(order)[graph.edges], weights=weights, nodes=names)
         return Network(named, self.conditions, order=self.order)
 
     @property
@@ -159,8 +156,7 @@ class Network(Summarized):
         >>> import concord
         >>> concord.network("ring", 8).plot().savefig("ring.png")
         """
-        names = [str(name) for name in self.names]
-        figure: Figure = pictures("graphs").plot_graph(self.graph, names)
+        figure: Figure = pictures("graphs").plot_graph(self.graph, [*map(str, self.names)])
         return figure
 
     @property

@@ -23,7 +23,7 @@ POINTS = 60  # of a curve that are estimated from chains
 
 @look.styled
 def plot_trace(
-    trace: Trace, coordinates: Sequence[int | str] | None = None, posterior: Posterior | None = None
+    trace: Trace, coordinates: Sequence[object] | None = None, posterior: Posterior | None = None
 ) -> look.Picture:
     """Draw a row of each coordinate: the density of draws, and one chain over iterations.
 
@@ -65,7 +65,7 @@ def plot_trace(
 
 @look.styled
 def plot_law(
-    law: Law, coordinates: Sequence[int | str] | None = None, posterior: Posterior | None = None
+    law: Law, coordinates: Sequence[object] | None = None, posterior: Posterior | None = None
 ) -> look.Picture:
     """Draw the mean of each coordinate over iterations, and two standard deviations about it.
 
@@ -105,17 +105,13 @@ def plot_law(
     return picture
 
 
-def choose_coordinates(
-    result: Trace | Law, dim: int, chosen: Sequence[int | str] | None
-) -> Sequence[int]:
+def choose_coordinates(result: Trace | Law, dim: int, chosen: Sequence[object] | None) -> list[int]:
     """Return the numbers of the coordinates that are drawn, of dim; None: the first few."""
-    if chosen is None:
-        return range(min(dim, COORDINATES))
-    places = {result.title_coordinate(number): number for number in range(dim)}
-    places |= {str(number): number for number in range(dim)}
-    for name in chosen:
+    places = {result.title_coordinate(n): n for n in range(dim)} | {str(n): n for n in range(dim)}
+    for name in chosen or ():
         require_known("coordinate", str(name), places, "coordinates")
-    return [places[str(name)] for name in chosen]
+    every = range(min(dim, COORDINATES))
+    return [*every] if chosen is None else [places[str(name)] for name in chosen]
 
 
 @look.styled
@@ -158,11 +154,7 @@ def plot_w2(
     >>> concord.plot_w2(law, problem).axes[0].get_ylabel()
     '$W_2$ to the posterior'
     """
-    if isinstance(results, Law):
-        results = {"law": results}
-    elif isinstance(results, Trace):
-        results = [results]
-    named = results if isinstance(results, Mapping) else name_results(results)
+    named = name_results(results)
     picture = look.Picture(figsize=(look.FULL * 0.7, 2.8), layout="constrained")
     axes = picture.subplots()
     for place, (name, result) in enumerate(named.items()):

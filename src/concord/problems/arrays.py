@@ -28,9 +28,12 @@ def divide_rows(
     which rows may be split. Columns of tables, and keys of mappings, are names in the result. A
     ConcordError if arrays are not numbers, or do not fit each other or the number of agents.
     """
-    sites = tuple(X) if isinstance(X, Mapping) else None
-    if sites is not None:
-        X, y = _list_sites(X, y, agents)
+    sites = None
+    if isinstance(X, Mapping):
+        if agents is not None or not isinstance(y, Mapping) or X.keys() != y.keys():
+            raise ConcordError("X and y: give mappings with the same sites as keys, and no agents")
+        sites, y = tuple(map(str, X)), [y[site] for site in X]
+        X = [*X.values()]
     together = agents is not None
     if not together and not (isinstance(X, (list, tuple)) and isinstance(y, (list, tuple))):
         raise ConcordError(
@@ -49,11 +52,11 @@ def divide_rows(
                 f"X{place} of shape {features.shape} and y{place} of shape {targets.shape} do not "
                 "fit; give (rows, dim) and (rows,)"
             )
-        names = [*getattr(rows, "columns", range(features.shape[1]))]  # of a table, or an array
-        columns = columns or names
-        if names != columns:
+        own = [*getattr(rows, "columns", range(features.shape[1]))]  # of a table, or an array
+        columns = columns or own
+        if own != columns:
             raise ConcordError(
-                f"X{place} has the columns {short(names)}, and others {short(columns)}; give all "
+                f"X{place} has the columns {short(own)}, and others {short(columns)}; give all "
                 "agents the same features in the same order"
             )
         pieces.append((features, targets))
@@ -67,20 +70,8 @@ def divide_rows(
         counts = [len(aims) for _, aims in pieces]
         parts = np.split(np.arange(len(targets)), np.cumsum(counts)[:-1])
     is_named = len({*columns}) == len(columns) and {*columns} != {*range(len(columns))}
-    return replace(
-        AgentData.from_parts(features, targets, parts),
-        columns=tuple(map(str, columns)) if is_named else None,
-        sites=tuple(map(str, sites)) if sites else None,
-    )
-
-
-def _list_sites(X: Mapping[Any, Any], y: Any, agents: int | None) -> tuple[list[Any], list[Any]]:
-    """Return the features and targets of all sites, in the order of the keys of X."""
-    if agents is not None:
-        raise ConcordError("agents: the sites of X are the agents; leave it out")
-    if not isinstance(y, Mapping) or X.keys() != y.keys():
-        raise ConcordError("X and y: they differ in their sites; give mappings with the same keys")
-    return [*X.values()], [y[site] for site in X]
+    names = tuple(map(str, columns)) if is_named else None
+    return replace(AgentData.from_parts(features, targets, parts), columns=names, sites=sites)
 
 
 def choose_partition(way: PartitionLike) -> Partition:

@@ -100,9 +100,17 @@ class Trace(WithLabels):
         """
         along = np.arange(self.chains), self.draw, np.array(self.label_agents(self.agent))
         axes = dict(zip(COORDINATES, along, strict=True))
-        if self.coordinate_names and any(name in self for name in POSITIONS):
+        if self.coordinate_names:
             axes["dim"] = np.array(self.coordinate_names)
         return axes
+
+    def require_positions(self) -> None:
+        """Raise a ConcordError if the trace has neither positions nor their average."""
+        if not any(name in self for name in POSITIONS):
+            raise ConcordError(
+                "the trace has no positions; record draws, or the average (record.draws, "
+                "record.average)"
+            )
 
     @property
     def chains(self) -> int:
@@ -232,9 +240,7 @@ class Trace(WithLabels):
         }
         return replace(self, variables=variables, draw=self.draw[rows])
 
-    def plot(
-        self, coordinates: Sequence[int | str] | None = None, posterior: object = None
-    ) -> Figure:
+    def plot(self, coordinates: Sequence[object] | None = None, posterior: object = None) -> Figure:
         """Draw the density of each coordinate's draws, and one chain over iterations.
 
         Solid lines are the first four agents, dashed ones the average of all agents; densities are
