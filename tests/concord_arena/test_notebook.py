@@ -79,10 +79,7 @@ def test_each_cell_shows_a_picture_or_a_table():
 
 
 def test_a_cell_with_a_mistake_shows_a_sentence():
-    names = {}
+    names, run = {}, "concord.sample('de_sgld', "
     show(CELLS["problem"][0], names)
     with pytest.raises(concord.ConcordError, match="give the same names in the same order"):
-        show(
-            'concord.law("de_sgld", problem, networkx.path_graph("abc"), iterations=1, step_size=1.0)',
-            names,
-        )
+        show(f"{run}problem, networkx.path_graph('abc'), step_size=0.1, iterations=1)", names)
