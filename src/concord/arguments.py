@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Annotated, NamedTuple, Self
 
@@ -58,7 +59,7 @@ class ChosenSampler(Chosen):
                     f"sampler.{min(twice)}: {short(sampler)} has its own; leave it out of the call"
                 )
             sampler = type(sampler)
-        names = _class_of(sampler, "sampler").__struct_fields__
+        names = class_of(sampler, "sampler").__struct_fields__
         for key in options:
             if key not in names:
                 remedy = nearest(key, [*names, *ARGUMENTS])
@@ -72,8 +73,8 @@ class ChosenSampler(Chosen):
 
         kind: a kind's name, or a class of samplers.
         """
-        self.module = _class_of(kind, where or "sampler")
-        self.kind = kind if isinstance(kind, str) else _name_of(self.module)
+        self.module = class_of(kind, where or "sampler")
+        self.kind = kind if isinstance(kind, str) else kinds.add_class(self.module)
         self.params = build(self.module, options, where)
         try:
             if isinstance(self.params, Batches):
@@ -89,7 +90,7 @@ class ChosenSampler(Chosen):
         )
 
 
-def _class_of(sampler: object, where: str) -> type[Algorithm]:
+def class_of(sampler: object, where: str) -> type[Algorithm]:
     """Return the class of a kind's name, or a class of samplers itself.
 
     where: the place for messages.
@@ -101,12 +102,6 @@ def _class_of(sampler: object, where: str) -> type[Algorithm]:
             f"{where}: {short(sampler)} is none; give its name, or a class of concord.Sampler"
         )
     return kinds.find("samplers", sampler, where)
-
-
-def _name_of(sampler: type[Algorithm]) -> str:
-    """Return the name of a class of samplers: its kind, or the class's own name."""
-    package, _, kind = sampler.__module__.rpartition(".")
-    return kind if package == "concord.samplers" else sampler.__name__
 
 
 class RunArguments(NamedTuple):
@@ -141,7 +136,7 @@ def prepare(
             )
         network = "no_edges"
     choice = ChosenSampler.choose(sampler, options)
-    network = network_of(network, problem.agents)
+    network = network_for(problem, network)
     if choice.order != network.order:
         network = Network(network.graph, network.conditions, "network", choice.order)
     if network.graph.weights is not None and not hasattr(choice.params, "weights"):
@@ -160,6 +155,19 @@ def prepare(
     )
     check_record(length.record, problem.agents, length.chains, length.iterations, "record")
     return RunArguments(choice, network, length)
+
+
+def network_for(problem: Problem, network: object) -> Network:
+    """Return the network that a caller gives for a problem, its agents those of the problem."""
+    names = getattr(problem, "agent_names", None)
+    return network_of(network, problem.agents).name_agents(names)
+
+
+def write_names(problem: Problem, network: Network) -> dict[str, str]:
+    """Return the attributes of results with names of agents and coordinates (``WithLabels``)."""
+    coordinates = getattr(problem, "coordinate_names", None)
+    names = {"agent_names": network.agent_names, "coordinate_names": coordinates}
+    return {what: json.dumps(of) for what, of in names.items() if of is not None}
 
 
 def _default_start(problem: Problem) -> dict[str, object]:

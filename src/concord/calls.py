@@ -7,14 +7,18 @@ import math
 from collections.abc import Mapping
 from contextlib import suppress
 
+import numpy as np
+
 from concord import __version__, streams
-from concord.arguments import RunArguments, prepare
+from concord.arguments import RunArguments, prepare, write_names
 from concord.chains import Labels, sample_chains
 from concord.contracts import WithNames
 from concord.errors import ConcordError, warn_of_divergence
 from concord.memory import estimate_trace_bytes, require_memory
 from concord.options import plain
-from concord.problem import Problem
+from concord.problem import Problem, Quadratic
+from concord.problems.gaussian_fit import fit
+from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampler import Algorithm
 from concord.sampling.trace import Trace
 
@@ -47,7 +51,10 @@ def sample(
 
     where agent i knows the gradient of f_i and the vectors that its neighbors send. The pipeline
     calls the same function: the same arguments give the same numbers. There are 100 chains, unless
-    ``chains`` says otherwise, and what is recorded of them is held in memory. An interrupt (Ctrl-C)
+    ``chains`` says otherwise, since distances such as ``concord.w2`` are of the law of a draw,
+    which needs many chains; 4 are enough where draws over time stand for the posterior. What is
+    recorded of them is held in memory, and a call that takes more than 1 GB says so first. An
+    interrupt (Ctrl-C)
     ends the run; the trace then has the chains that are complete, or the first chains' iterations
     so far, and a line says so. Chains that diverge are not stopped: a
     ``concord.DivergenceWarning`` says how many diverged, and when.
@@ -73,8 +80,7 @@ def sample(
         Distribution of x^(0): ``{"kind": "normal", "mean": 0.0, "sd": 1.0}``, and the others of
         config/README.md; none: the problem's own, as a network's initialization, or else normal.
     record
-        What to keep, and when: ``{"every": 10}``, ``{"at": [100, 200], "agents": [0]}``, ...;
-        ``{"burn_in": 500}`` asks for a warm-up, which ``to_arviz`` leaves out.
+        What to keep, and when: ``{"every": 10}``, ``{"at": [100, 200], "agents": [0]}``, ...
     labels
         What the random streams are called by: paper, problem, experiment and run of a run of a
         study (``load_run``).
@@ -140,6 +146,7 @@ def sample(
         "iterations": str(run.options.iterations),
         "seed": str(seed),
         "record": json.dumps(plain(run.options.record)),
+        **write_names(problem, run.network),
     }
     if isinstance(problem, WithNames):
         trace.named = problem.constrain
@@ -150,15 +157,17 @@ def sample(
 
 def step_advice(run: RunArguments, problem: Problem) -> str:
     """Return the advice after divergence, with the largest stable step if it is quick to find."""
-    sampler, limit = run.sampler.params, math.nan
+    sampler, limit, whose = run.sampler.params, math.nan, "with these options"
     if not hasattr(sampler, "step_size"):
         return "change its options"
     if problem.agents * problem.dim <= SOON and run.network.is_lossless:
         from concord.stability import largest_stable_step  # of few runs
 
         last = run.options.iterations - 1
-        with suppress(ConcordError):  # it is no affine sampler on a quadratic problem
+        with suppress(ConcordError, np.linalg.LinAlgError):  # it is no affine sampler, or no mode
+            if not isinstance(problem, Quadratic):
+                curved, whose = fit(problem), "by the posterior's curvature at its mode"
+                problem = QuadraticProblem(curved.hessians, curved.shift)
             limit = largest_stable_step(sampler, problem, run.network, last)
-    if not math.isfinite(limit):
-        return "take a smaller step_size"
-    return f"take a smaller step_size, below {limit:.3g} with these options"
+    below = f", below {limit:.3g} {whose}" if math.isfinite(limit) else ""
+    return f"take a smaller step_size{below}; concord.recommend(problem, network, ...) chooses one"

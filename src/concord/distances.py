@@ -1,10 +1,10 @@
-"""Distances of samples and laws from the posterior, and tables that compare several results."""
+"""Distances of samples and laws from the posterior."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -24,7 +24,6 @@ from concord.reference import Reference, WithReference, read_reference, referenc
 from concord.sampling.trace import Trace
 
 if TYPE_CHECKING:
-    import pandas  # a quarter of a second
     import xarray  # half a second
 
 # A Gaussian is fitted to no fewer independent draws, and to no fewer for each dimension: with these
@@ -105,16 +104,16 @@ def w2(result: Trace | Law, posterior: Posterior, *, warm_up: int | None = None)
     """
     law = read_posterior(result, posterior)
     warn_of_divergence("w2", result.divergence())
-    return _w2(result, law, warm_up).assign_attrs(posterior_draws=law.draws)
+    return measure_w2(result, law, warm_up).assign_attrs(posterior_draws=law.draws)
 
 
-def _w2(result: Trace | Law, law: Reference, warm_up: int | None) -> xarray.Dataset:
+def measure_w2(result: Trace | Law, law: Reference, warm_up: int | None) -> xarray.Dataset:
     """Return ``w2`` of arguments that are checked, without a warning of divergence.
 
     result, warm_up: as of ``w2``. law: the posterior.
     """
     if isinstance(law, PosteriorByAgent):
-        return _compare_by_agent(_w2, result, law, warm_up)
+        return _compare_by_agent(measure_w2, result, law, warm_up)
     posterior = Gaussian(*law.moments())
     if isinstance(result, Law):
         return _distance_of_law(result, wasserstein.w2, posterior, warm_up)
@@ -140,7 +139,7 @@ def _w2(result: Trace | Law, law: Reference, warm_up: int | None) -> xarray.Data
             continue
         worth[column] = effective_sample_size(x)
         if worth[column] < least:
-            whose = name if name == "average" else f"agent {name}"
+            whose = result.title_agent(name)
             raise ConcordError(
                 f"w2: the draws of {whose} after iteration {warm_up} are worth "
                 f"{int(worth[column])} independent ones, too few to fit a Gaussian of dimension "
@@ -174,7 +173,7 @@ def _compare_by_agent(
 ) -> xarray.Dataset:
     """Return a distance of each agent, and of their average, from its own part of the posterior.
 
-    distance: ``_w2`` or ``_bias2``. result, warm_up: as of these. law: the posterior.
+    distance: ``measure_w2`` or ``measure_bias2``. result, warm_up: as of these. law: the posterior.
     """
     import xarray  # half a second
 
@@ -185,7 +184,8 @@ def _compare_by_agent(
     parts = []
     for name in names:
         alone = result if isinstance(result, Law) else _select_positions(result, name)
-        parts.append(distance(alone, law.of(name), warm_up).sel(agent=[name]))
+        label = result.label_agents([name])
+        parts.append(distance(alone, law.of(name), warm_up).sel(agent=label))
     return xarray.concat(parts, "agent", data_vars="all")
 
 
@@ -263,16 +263,16 @@ def bias2(
     """
     law = read_posterior(result, posterior)
     warn_of_divergence("bias2", result.divergence())
-    return _bias2(result, law, warm_up).assign_attrs(posterior_draws=law.draws)
+    return measure_bias2(result, law, warm_up).assign_attrs(posterior_draws=law.draws)
 
 
-def _bias2(result: Trace | Law, law: Reference, warm_up: int | None) -> xarray.Dataset:
+def measure_bias2(result: Trace | Law, law: Reference, warm_up: int | None) -> xarray.Dataset:
     """Return ``bias2`` of arguments that are checked, without a warning of divergence.
 
     result, warm_up: as of ``bias2``. law: the posterior.
     """
     if isinstance(law, PosteriorByAgent):
-        return _compare_by_agent(_bias2, result, law, warm_up)
+        return _compare_by_agent(measure_bias2, result, law, warm_up)
     if isinstance(result, Law):
         return _distance_of_law(result, wasserstein.bias2, law, warm_up)
     names, draws = positions(result.mask_diverged())
@@ -286,128 +286,25 @@ def _bias2(result: Trace | Law, law: Reference, warm_up: int | None) -> xarray.D
     return _dataset(result, names, [np.where(np.isinf(value), value, e) for e in (value, *ends)])
 
 
-def compare(
-    results: Mapping[str, Trace | Law] | Iterable[Trace | Law],
-    posterior: Posterior | None = None,
-    *,
-    warm_up: int | None = None,
-) -> pandas.DataFrame:
-    """Return a table with a row for each result: its distances, and what its run has cost.
+def name_results(results: Any) -> dict[str, Trace | Law]:
+    """Return results by names: of a mapping, or of their samplers, numbered where these repeat.
 
-    Parameters
-    ----------
-    results
-        Traces and laws by name, or as a list of traces, which are called by their samplers.
-    posterior
-        As of ``concord.w2``; none: no distances.
-    warm_up
-        As of ``concord.w2``; none: distances are those of the last draw.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``iterations``; ``chains``, 0 of a law; ``diverged``, the share of chains; ``updates`` of
-        positions, ``unicasts`` (a vector for each neighbor that needs it), ``broadcasts`` (one
-        for all of them) and ``gradients`` per agent, means over chains; on networks with a clock
-        ``seconds`` until the last agent had ended; ``w2`` and ``bias2`` of the worst agent,
-        ``w2_average`` and ``bias2_average`` of the average, each with ``_lo`` and ``_hi``.
-
-    Raises
-    ------
-    ConcordError
-        If a law has no name, or a distance cannot be computed (``concord.w2``).
-
-    Examples
-    --------
-    >>> import concord
-    >>> problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]], [[3.0]]], b=[[1.0], [0.0], [1.0]])
-    >>> steps = {"step_size": 0.01, "iterations": 200}
-    >>> trace = concord.sample("de_sgld", problem, "ring", **steps)
-    >>> other = concord.sample("d_ula", problem, "ring", fusion=0.3, **steps)
-    >>> concord.compare([trace, other], problem.posterior).unicasts.tolist()
-    [400.0, 400.0]
+    results: traces and laws, a mapping or a list of them, or one of them.
     """
-    import pandas  # a quarter of a second
-
-    if isinstance(results, (Trace, Law)):
-        raise ConcordError(
-            "results: a result alone has nothing to be compared with; give a list, such as "
-            "compare([trace, other]), or a mapping of names to results"
-        )
-    if not isinstance(results, Mapping):
-        results = name_results(results)
-    law = None
-    for result in results.values():
-        _check_result(result)
-        law = None if posterior is None else read_posterior(result, posterior)
-    divergences = {name: result.divergence() for name, result in results.items()}
-    sentences = (f"of {name} {what}" for name, what in divergences.items() if what)
-    warn_of_divergence("compare", ", and ".join(sentences))
-    rows = {name: _comparison_row(result, law, warm_up) for name, result in results.items()}
-    return pandas.DataFrame.from_dict(rows, orient="index").rename_axis("sampler")
-
-
-def name_results(results: Iterable[Trace | Law]) -> dict[str, Trace | Law]:
-    """Return results by the names of their samplers, numbered where these repeat."""
+    if isinstance(results, Mapping):
+        return dict(results)
     by_name: dict[str, Trace | Law] = {}
-    for result in results:
-        if not isinstance(result, Trace) or "sampler" not in result.attributes:
-            raise ConcordError(
-                f"results: {short(type(result).__name__)} has no sampler's name; give a mapping of "
-                "names to results"
-            )
-        kind = name = result.attributes["sampler"]
+    for result in [results] if isinstance(results, (Trace, Law)) else results:
+        check_result(result)
+        whose = result.attributes.get("sampler", "a run")
+        kind = name = f"law of {whose}" if isinstance(result, Law) else whose
         while name in by_name:
             name = f"{kind} ({len(by_name) + 1})"
         by_name[name] = result
     return by_name
 
 
-def _comparison_row(
-    result: Trace | Law, posterior: Reference | None, warm_up: int | None
-) -> dict[str, float]:
-    """Return the row of ``compare`` for one result, by column.
-
-    warm_up: as of ``compare``.
-    """
-    if isinstance(result, Law):
-        row: dict[str, float] = {"iterations": int(result.iterations[-1]), "chains": 0}
-    else:
-        end = int(result.draw[-1])
-        row = {
-            "iterations": end,
-            "chains": result.chains,
-            "diverged": float((result["diverged_at"] >= 0).mean()),
-            "updates": _last_mean(result, "activations") if "activations" in result else float(end),
-            "unicasts": _last_mean(result, "unicasts"),
-            "broadcasts": _last_mean(result, "broadcasts"),
-            "gradients": _last_mean(result, "gradients"),
-        }
-        if "seconds" in result:
-            row["seconds"] = float(result["seconds"][:, -1].max(axis=1).mean())
-    if posterior is None:
-        return row
-    for name, distance in (("w2", _w2), ("bias2", _bias2)):
-        dataset = distance(result, posterior, warm_up)
-        dataset = dataset.isel(draw=-1) if warm_up is None else dataset
-        agents = dataset.where(dataset.agent != "average", drop=True)
-        average = dataset.where(dataset.agent == "average", drop=True)
-        for part, suffix in ((agents, ""), (average, "_average")):
-            if part.agent.size:
-                worst = part.isel(agent=int(np.argmax(part.value.data)))
-                for which, ending in (("value", ""), ("lo", "_lo"), ("hi", "_hi")):
-                    if which in worst:
-                        row[f"{name}{suffix}{ending}"] = float(worst[which])
-    return row
-
-
-def _last_mean(trace: Trace, name: str) -> float:
-    """Return the mean over agents and chains of a recorded count at the last draw."""
-    dimensions, values = trace.variables[name]
-    return float(values.take(-1, axis=dimensions.index("draw")).mean())
-
-
-def _check_result(result: object) -> None:
+def check_result(result: object) -> None:
     """Raise a ConcordError for an object that is neither a trace nor a law."""
     if not isinstance(result, (Trace, Law)):
         raise ConcordError(f"{short(result)} is no result; give a trace or a law")
@@ -418,7 +315,7 @@ def read_posterior(result: Trace | Law, posterior: Posterior | None) -> Referenc
 
     posterior: a problem, a posterior, or draws of it.
     """
-    _check_result(result)
+    check_result(result)
     if posterior is None:
         raise ConcordError(
             "posterior: it is None, as of a problem whose posterior is not Gaussian; give the "
@@ -492,7 +389,7 @@ def _dataset(result: Trace | Law, names: list[str], values: Sequence[np.ndarray]
     if ends:
         alone = isinstance(result, Trace) and result.chains == 1
         ends = [np.full_like(value, np.nan)] * 2 if alone else list(widen(value, *ends))
-    agents = np.array([int(n) if n.isdigit() else n for n in names], dtype=object)
+    agents = np.array(result.label_agents(names), dtype=object)
     named = dict(zip(("value", "lo", "hi"), (value, *ends), strict=False))
     if value.ndim == 1:
         return xarray.Dataset({n: ("agent", v) for n, v in named.items()}, {"agent": agents})
@@ -503,11 +400,7 @@ def _dataset(result: Trace | Law, names: list[str], values: Sequence[np.ndarray]
 
 def positions(trace: Trace) -> tuple[list[str], np.ndarray]:
     """Return the names and draws, (chain, draw, name, dim), of recorded agents and average."""
-    if "x" not in trace and "x_average" not in trace:
-        raise ConcordError(
-            "the trace has no positions; record draws, or the average (record.draws, "
-            "record.average)"
-        )
+    trace.require_positions()
     names, draws = [], []
     if "x" in trace:
         names += [str(agent) for agent in trace.agent]

@@ -70,6 +70,7 @@ class Source(NamedTuple):
 
 studies: list[Path] = []  # folders of the studies in use
 _files: dict[tuple[str, str], Source] = {}  # of their kinds, by room and name
+_classes: dict[str, type] = {}  # of samplers that a caller has given, by name
 
 
 def add_rooms(rooms: Mapping[str, Room]) -> None:
@@ -133,7 +134,7 @@ def names(room: str) -> tuple[str, ...]:
 
 def exists(room: str, name: object) -> bool:
     """Return whether a room, such as "samplers", has a kind of this name."""
-    return _find_source(room, name) is not None
+    return _find_source(room, name) is not None or (room == "samplers" and name in _classes)
 
 
 def find(room: str, name: object, where: str = "") -> Any:
@@ -142,6 +143,8 @@ def find(room: str, name: object, where: str = "") -> Any:
     where: the place that names the kind, such as "sampler", for messages.
     """
     source = _find_source(room, name)
+    if source is None and room == "samplers" and name in _classes:
+        return _classes[str(name)]
     if source is None:
         sentence = f"there is no {ROOMS[room].noun} {short(name)}; {nearest(name, names(room))}"
         raise ConcordError(f"{where}.kind: {sentence}" if where else sentence)
@@ -226,6 +229,15 @@ def use(*folders: Path) -> None:
                 raise ConcordError(f"{path}: it links to what is outside of its study; copy it")
             if path.match("plugins/[!._]*/[!._]*.py"):
                 add(path)
+
+
+def add_class(sampler: type) -> str:
+    """Return the name of a class of samplers: its kind, or its own, by which it is then found."""
+    package, _, kind = sampler.__module__.rpartition(".")
+    if package == "concord.samplers":
+        return kind
+    _classes[sampler.__name__] = sampler
+    return sampler.__name__
 
 
 def add(path: Path) -> tuple[str, str]:

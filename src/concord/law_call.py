@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from concord import linearized
-from concord.arguments import prepare
+from concord.arguments import prepare, write_names
 from concord.calls import step_advice
 from concord.errors import warn_of_divergence
 from concord.laws import exact
@@ -95,6 +96,8 @@ def law(
             exact_law = linearized.law_of_run(inputs)
         else:
             exact_law = law_of_run(inputs, LARGEST)
+    names = {"sampler": run.sampler.kind, **write_names(problem, run.network)}
+    exact_law = replace(exact_law, attributes=names)
     if message := exact_law.divergence():
         warn_of_divergence(run.sampler.kind, message, step_advice(run, problem))
     return exact_law

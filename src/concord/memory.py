@@ -6,6 +6,7 @@ chains, and averages of predictions.
 """
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -23,7 +24,7 @@ SQUARES = 20  # matrices of a state's size that reading a law off a step holds
 
 
 def require_memory(needed: float, memory: float | None, remedy: str) -> None:
-    """Raise a ConcordError if a call needs more memory than there is.
+    """Raise a ConcordError if a call needs more memory than there is, and say if it needs much.
 
     needed: bytes. memory: GB that it may take; None: what this process may still have. remedy: what
     to change so that less is needed.
@@ -32,12 +33,14 @@ def require_memory(needed: float, memory: float | None, remedy: str) -> None:
         limit, whose = max(available_memory(), 0), "are available"
     else:
         limit, whose = build(Positive, memory, "memory") * GIGABYTE, "are allowed"
+    needs, has = (f"{float(f'{size / GIGABYTE:.3g}'):,g} GB" for size in (needed, limit))
     if needed > limit:
-        needs, has = (f"{float(f'{size / GIGABYTE:.3g}'):,g} GB" for size in (needed, limit))
         raise ConcordError(
             f"memory: the call would take {needs}, and {has} {whose}; {remedy}, or set memory, in "
             "GB, if there is more"
         )
+    if needed > GIGABYTE:
+        print(f"concord: the call takes about {needs} of memory", file=sys.stderr)
 
 
 def available_memory() -> float:

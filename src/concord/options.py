@@ -60,6 +60,12 @@ class _CheckedMeta(msgspec.StructMeta):
 
     if not TYPE_CHECKING:
 
+        def __new__(mcs, name: str, bases: Any, members: dict[str, Any], **options: Any) -> Any:
+            """Make the class, unless it has a method by which its fields would not be checked."""
+            if "__init__" in members:
+                raise ConcordError(f"{name}.__init__: write fields, as step_size: float, instead")
+            return super().__new__(mcs, name, bases, members, **options)
+
         def __call__(cls, *values: Any, **options: object) -> Any:
             """Build the class from values by position and name, checked like values in a file."""
             arguments = dict(zip(cls.__match_args__, values, strict=False)) | options

@@ -165,8 +165,8 @@ def predictive(
         ``agreement``, the share of rows with the same label, and ``tv``, the total variation; with
         ``other`` also ``auroc``. Each has a 95 % interval over chains, <name>_lo and <name>_hi; one
         chain has none. Test rows are given: intervals do not cover their choice. Agents are
-        numbers, ``mean`` (of the agents' predictive distributions) and ``average`` (the predictions
-        of the network average of the weights).
+        numbers or names, ``mean`` (of the agents' predictive distributions) and ``average`` (the
+        predictions of the network average of the weights).
 
     Raises
     ------
@@ -243,12 +243,8 @@ def predictive(
 
 def _names(trace: Trace, problem: Predicting) -> np.ndarray:
     """Return the names of what predicts: agents, their mean if all are recorded, the average."""
-    if "x" not in trace and "x_average" not in trace:
-        raise ConcordError(
-            "the trace has no positions; record draws, or the average (record.draws, "
-            "record.average)"
-        )
-    names: list[object] = list(map(int, trace.agent)) if "x" in trace else []
+    trace.require_positions()
+    names = trace.label_agents(trace.agent.tolist()) if "x" in trace else []
     names += ["mean"] if len(names) == problem.agents else []
     return np.array([*names, *(["average"] if "x_average" in trace else [])], dtype=object)
 

@@ -1,8 +1,12 @@
 """Summaries: what ``print`` and notebooks show of objects that hold large arrays."""
 
+import json
+from collections.abc import Iterable, Sequence
 from html import escape
 
 import numpy as np
+
+SHOWN = 5  # names or numbers of a list that a summary shows
 
 
 class Summarized:
@@ -30,6 +34,49 @@ class Summarized:
         return f"<table><caption>{escape(type(self).__name__)}</caption>{rows}</table>"
 
 
+def count_named(count: int, names: Sequence[object] | None) -> str | int:
+    """Return a number of things, with the first of their names in brackets if they have any."""
+    if names is None:
+        return count
+    more = ", ..." if len(names) > SHOWN else ""
+    return f"{count} ({', '.join(map(str, names[:SHOWN]))}{more})"
+
+
+class WithLabels(Summarized):
+    """A result whose agents and coordinates may have names, as sites and columns of data have.
+
+    attributes: of which ``agent_names`` and ``coordinate_names`` are lists in JSON, as files hold
+    them, all in the order of their numbers; without them there are numbers.
+    """
+
+    attributes: dict[str, str]
+
+    @property
+    def agent_names(self) -> list[str] | None:
+        """The names of all agents of the network; None: numbers."""
+        return json.loads(self.attributes.get("agent_names", "null"))
+
+    @property
+    def coordinate_names(self) -> list[str] | None:
+        """The names of all coordinates of positions; None: numbers."""
+        return json.loads(self.attributes.get("coordinate_names", "null"))
+
+    def label_agents(self, numbers: Iterable[int | str]) -> list[int | str]:
+        """Return the names of agents, or their numbers if they have none; "average" stays."""
+        names = self.agent_names
+        whose = [int(n) if str(n).isdigit() else n for n in numbers]
+        return [names[n] if names and isinstance(n, int) else n for n in whose]
+
+    def title_agent(self, number: int | str) -> str:
+        """Return how texts call an agent: by its name, "average", or "agent 3"."""
+        (label,) = self.label_agents([number])
+        return f"agent {label}" if isinstance(label, int) else label
+
+    def title_coordinate(self, number: int) -> str:
+        """Return how pictures call a coordinate: by its name, or "x[0]"."""
+        return self.coordinate_names[number] if self.coordinate_names else f"x[{number}]"
+
+
 class WithMoments(Summarized):
     """A law that shows its dimension, and mean and sd of its first coordinates."""
 
@@ -40,9 +87,9 @@ class WithMoments(Summarized):
     def summary(self) -> dict[str, object]:
         """Return dimension, mean and standard deviation."""
         mean, cov = self.moments()
-        more = ", ..." if len(mean) > 5 else ""
+        more = ", ..." if len(mean) > SHOWN else ""
         shown = {
-            name: ", ".join(f"{v:.4g}" for v in values[:5]) + more
+            name: ", ".join(f"{v:.4g}" for v in values[:SHOWN]) + more
             for name, values in (("mean", mean), ("sd", np.sqrt(np.diagonal(cov))))
         }
         return {"dim": len(mean), **shown}

@@ -6,27 +6,13 @@ states one (``laws``), by chains otherwise (``chains``). ``prices`` says what an
 ``tuning`` which settings are tried.
 
 ``recommendation`` answers a ``question``: ``screen`` and ``refine`` try settings on ``lattices``,
-``predict`` scores them by laws, ``trials`` by chains, and ``describe`` says what was found.
+``predict`` scores them by laws, ``trials`` by chains, and ``describe`` says what was found. Users
+call it, ``compete`` and ``biases`` as ``concord.recommend``, ``compare`` and ``bias_map``.
 """
 
-from importlib import import_module
-from typing import Any
 
-_PUBLIC = {
-    "bias_map": "biases",
-    "compare": "compete",
-    "recommend": "recommendation",
-}
-__all__ = [*_PUBLIC]
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is asked for."""
-    if name not in _PUBLIC:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_PUBLIC[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    """Return the public names."""
-    return __all__
+def __getattr__(name: str) -> object:
+    """Say where a name went that users had here."""
+    if name in ("bias_map", "compare", "recommend"):
+        raise AttributeError(f"concord_arena.{name} is concord.{name} now: import concord")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,15 +11,15 @@ import numpy as np
 import pandas
 from msgspec import structs
 
-from concord import kinds
+from concord.arguments import class_of, network_for
 from concord.errors import ConcordError, short
 from concord.laws import exact
 from concord.laws.law import compose_cycle, update_of
 from concord.laws.read_off import NoLaw
 from concord.minibatches import Batches
-from concord.networks.construction import network as network_of
 from concord.options import build
 from concord.problem import Problem
+from concord.sampler import Algorithm
 from concord_arena import scores
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ SETTLED = 4096  # an iteration whose step stands for all where none is known to 
 
 @dataclass(frozen=True)
 class BiasMap:
-    """The result of ``concord_arena.bias_map``.
+    """The result of ``concord.bias_map``.
 
     table: a row for each network, batch size (0: full gradients) and step size. Of the worst agent
     ``w2`` is the 2-Wasserstein distance to the posterior over the root of its trace, ``mean_error``
@@ -83,7 +83,7 @@ def bias_map(
     networks: Any,
     step_sizes: Sequence[float],
     batch_sizes: Sequence[int | None] = (None,),
-    sampler: str = "de_sgld",
+    sampler: str | type[Algorithm] = "de_sgld",
     **options: Any,
 ) -> BiasMap:
     """Compute the stationary bias of SGLD by step size, batch size and network.
@@ -102,8 +102,8 @@ def bias_map(
     batch_sizes
         Points of a mini-batch, drawn with replacement; None: full gradients.
     sampler
-        A kind of sampler with a step size: ``de_sgld``, or ``c_ula`` for central SGLD, of one agent
-        on the network ``no_edges``.
+        A kind of sampler, or a class, with a step size: ``de_sgld``, or ``c_ula`` for central SGLD,
+        of one agent on the network ``no_edges``.
     **options
         Further options of the sampler.
 
@@ -114,10 +114,10 @@ def bias_map(
 
     Examples
     --------
-    >>> import concord, concord_arena, numpy as np
+    >>> import concord, numpy as np
     >>> X = np.random.default_rng(0).standard_normal((60, 2))
     >>> problem = concord.problems.linear_regression(X, X @ [1, -2], agents=4)
-    >>> found = concord_arena.bias_map(problem, ["ring"], [0.001, 0.002], [None, 5])
+    >>> found = concord.bias_map(problem, ["ring"], [0.001, 0.002], [None, 5])
     >>> found.table.w2.round(3).tolist()
     [0.056, 0.108, 0.056, 0.109]
     """
@@ -128,11 +128,11 @@ def bias_map(
         named = {n if isinstance(n, str) else f"network {i}": n for i, n in enumerate(listed, 1)}
     rows = []
     for name, graph in named.items():
-        network = network_of(graph, problem.agents)
+        network = network_for(problem, graph)
         for size in batch_sizes:
             for step in step_sizes:
                 stated = {"step_size": step, **options}
-                chosen = build(kinds.find("samplers", sampler, "sampler"), stated, "sampler")
+                chosen = build(class_of(sampler, "sampler"), stated, "sampler")
                 chosen.check(problem, network)
                 numbers = _stationary_bias(chosen, problem, network, size)
                 rows.append(

@@ -16,11 +16,11 @@ from concord.arguments import ChosenSampler
 from concord.errors import ConcordError, nearest
 from concord.options import plain
 from concord.progress import each
-from concord.sampler import own_options
+from concord.sampler import Algorithm, own_options
 from concord.summary import Summarized
 from concord_arena import board, cards, cells, pairs
 from concord_arena.board import choose_tasks, name_task
-from concord_arena.entries import ARENA, state_entry
+from concord_arena.entries import ARENA, name_samplers, state_entry
 from concord_studies import markup, metrics, provenance, results, words
 from concord_studies.catalog import describe_kind
 from concord_studies.configuration.config import load_config
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Summarized):
-    """The result of ``concord_arena.compare``; ``print`` shows it as ``concord compare`` does.
+    """Samplers compared by ``concord.compare``; ``print`` shows what ``concord compare`` does.
 
     table: a row for each task, price and sampler: ``task``, ``price``, ``sampler``, ``b2``, the
     worst agent's squared bias in posterior variances at the budget, the geometric mean over data
@@ -55,8 +55,8 @@ class Comparison(Summarized):
         return "\n".join(self._lines)
 
 
-def compare(
-    *names: str,
+def compare_samplers(
+    *samplers: str | type[Algorithm],
     tasks: Sequence[str] = (),
     experiment: str | None = None,
     study: Study | None = None,
@@ -64,45 +64,24 @@ def compare(
 ) -> Comparison:
     """Compare entries, or other samplers, on tasks of the arena, each tuned, at the same price.
 
-    Parameters
-    ----------
-    names
-        Entries of the experiment, or kinds of samplers (``state_entry``), plug-ins included.
-    tasks
-        Tasks by their names, such as ``"apart, ring"``, or labels in them, such as ``"ring"``;
-        none: all.
-    experiment
-        None: ``tasks``, whose scores are exact, or ``sampled`` where a sampler has no law.
-    study
-        The arena; None: Concord's own.
-    resources
-        The folder of data that tasks may need.
-
-    Raises
-    ------
-    ConcordError
-        If an entry, a task or the experiment is not there.
-
-    Examples
-    --------
-    >>> import concord_arena
-    >>> found = concord_arena.compare("de_sgld", "extra_sgld", tasks=["even, ring"])
-    >>> bool(found.table.b2[0] < found.table.b2[1])
-    True
+    samplers: entries of the experiment, kinds (``state_entry``), plug-ins included, or a caller's
+    classes. tasks: as of ``concord.compare``. experiment: None: ``tasks``, whose scores are exact,
+    or ``sampled`` where a sampler has no law. study: the arena; None: Concord's own. resources: the
+    folder of data that tasks may need. A ConcordError if an entry, a task or the experiment is not
+    there.
     """
+    names = name_samplers(samplers)
     study = Study(ARENA, load_config()) if study is None else study
     stated = {run.labels["entry"]: run.sampler for run in study.runs.values() if run.arena}
-    names_of_samplers = {*kinds.names("samplers"), *stated}
-    if not names:
-        raise ConcordError("compare: no sampler is named; name one or more, such as 'de_sgld'")
-    if unknown := [name for name in names if name not in names_of_samplers]:
-        remedy = nearest(unknown[0], names_of_samplers)
-        raise ConcordError(f"there is no entry or sampler {unknown[0]!r}; {remedy}")
-    samplers = {
+    for name in names:
+        if not kinds.exists("samplers", name) and name not in stated:
+            remedy = nearest(name, {*kinds.names("samplers"), *stated})
+            raise ConcordError(f"there is no entry or sampler {name!r}; {remedy}")
+    chosen_samplers = {
         name: stated.get(name) or ChosenSampler.parse({"kind": name, **state_entry(name)[0]}, name)
         for name in names
     }
-    lawless = [name for name, of in samplers.items() if not metrics.states_law(of.params)]
+    lawless = [name for name, of in chosen_samplers.items() if not metrics.states_law(of.params)]
     # What has no name is called as it is typed; that of a plug-in is known once it is executed.
     shown = {name: words.declared_name(name, study.sections.names) or name for name in names}
     experiment, lines = experiment or ("sampled" if lawless else "tasks"), []

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from concord import kinds
+from concord.arguments import class_of
 from concord.errors import ConcordError, nearest, short
 from concord.options import build
 from concord.problems.gaussian_fit import Fit
@@ -32,6 +33,13 @@ class Entry(NamedTuple):
     second: Mapping[str, Sequence[Any]]
 
 
+def name_samplers(samplers: Sequence[str | type[Algorithm]]) -> list[str]:
+    """Return the names of samplers, of which some may be a caller's classes."""
+    if isinstance(samplers, str) or not samplers:
+        raise ConcordError(f"samplers: {short(samplers)}; give a list, such as ['de_sgld']")
+    return [s if isinstance(s, str) else kinds.add_class(class_of(s, "samplers")) for s in samplers]
+
+
 def state_entry(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the options of a sampler that has no entry, and its arena section (what is tuned).
 
@@ -49,13 +57,13 @@ def state_entry(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def scale_entries(
-    fit: Fit, names: Sequence[str] | None
+    fit: Fit, samplers: Sequence[str | type[Algorithm]] | None
 ) -> tuple[list[Entry], list[tuple[str, str]]]:
     """Return all entries with options in a problem's units, and (title, reason) of failures.
 
-    fit: the Gaussian fit to the problem's posterior. names: entries or kinds that a caller chose;
-    None: all. The unit is a length s, a power of two, such that curvature times s^2 is about as in
-    the arena.
+    fit: the Gaussian fit to the problem's posterior. samplers: entries, kinds or classes that a
+    caller chose; None: all. The unit is a length s, a power of two, such that curvature times s^2
+    is about as in the arena.
     """
     arena = load_yaml(ARENA / "study.yaml")
     stated = {
@@ -65,7 +73,9 @@ def scale_entries(
         if "tune" in entry.get("arena", {}) and "share" not in entry["arena"]
     }
     entered = {kind for kind, _, _ in stated.values()}
-    others = [kind for kind in kinds.names("samplers") if kind not in entered]
+    names = None if samplers is None else name_samplers(samplers)
+    every = [*kinds.names("samplers"), *(names or ())]
+    others = [kind for kind in every if kind not in entered and kinds.exists("samplers", kind)]
     stated |= {kind: (kind, *state_entry(kind)) for kind in others}
     if names is not None:
         stated = dict(_choose(stated, names))
@@ -95,8 +105,6 @@ def _choose(stated: Mapping[str, Any], names: Sequence[str]) -> Iterator[tuple[s
 
     stated: all entries by name.
     """
-    if isinstance(names, str) or not names:
-        raise ConcordError(f"samplers: {short(names)}; give a list, such as ['de_sgld']")
     entry_names = stated.keys() | {kind for kind, _, _ in stated.values()}
     for name in names:
         if name not in entry_names:

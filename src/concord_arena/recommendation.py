@@ -12,14 +12,15 @@ import pandas
 from threadpoolctl import threadpool_limits
 
 from concord import streams
+from concord.arguments import network_for
 from concord.errors import ConcordError, short
 from concord.laws.read_off import NoLaw
 from concord.memory import BYTES, require_memory
-from concord.networks.construction import network as network_of
 from concord.options import build
 from concord.problem import Problem
 from concord.problems.gaussian_fit import fit
 from concord.progress import each
+from concord.sampler import Algorithm
 from concord.sampling.initial import Law
 from concord.summary import Summarized
 from concord_arena import describe
@@ -42,7 +43,7 @@ OF_LEADERS = 150  # matrices of the positions' size that the own laws of a leade
 
 @dataclass(frozen=True, repr=False)
 class Answer(Summarized):
-    """The result of ``concord_arena.recommend``; ``print`` shows it as sentences.
+    """The result of ``concord.recommend``; ``print`` shows it as sentences.
 
     Attributes
     ----------
@@ -119,7 +120,7 @@ def recommend(
     level: str = "worst",
     by: str = "error",
     initial: Mapping[str, Any] | None = None,
-    samplers: Sequence[str] | None = None,
+    samplers: Sequence[str | type[Algorithm]] | None = None,
     batch_size: int | None = None,
     chains: int = 0,
     verify: bool = False,
@@ -163,7 +164,8 @@ def recommend(
     initial
         Distribution of x^(0), as of ``concord.sample``.
     samplers
-        Names of entries, or kinds of samplers, to choose from; none: all of them.
+        Names of entries, kinds of samplers, or classes of one's own, to choose from; none: all
+        entries and kinds.
     batch_size
         Points of the mini-batches that samplers take, each paid as a gradient; none: full
         gradients.
@@ -194,9 +196,8 @@ def recommend(
     Examples
     --------
     >>> import concord
-    >>> import concord_arena
     >>> problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]], [[3.0]]], b=[[1.0], [0.0], [1.0]])
-    >>> answer = concord_arena.recommend(problem, "ring", budget={"gradients": 200})
+    >>> answer = concord.recommend(problem, "ring", budget={"gradients": 200})
     >>> bool(answer.table.error[0] < 0.05)
     True
     >>> trace = concord.sample(**answer.best)
@@ -221,7 +222,7 @@ def recommend(
     tried = max(chains, CHAINS if verify else 0)
     remedy = "choose a smaller problem" if not tried else "take fewer chains, and no verify"
     require_memory(_estimate_memory(problem, wish, tried), memory, remedy)
-    agents, master = network_of(network, problem.agents), streams.seed_of(seed, rng)
+    agents, master = network_for(problem, network), streams.seed_of(seed, rng)
     start = {"kind": "normal"} if initial is None else dict(initial)
     law = build(Law, start, "initial")
     positions = law.moments(problem.dim)

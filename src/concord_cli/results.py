@@ -3,7 +3,7 @@
 from argparse import Namespace
 from pathlib import Path
 
-import concord_arena
+from concord_arena.compete import compare_samplers
 from concord_arena.entries import ARENA
 from concord_cli import kinds
 from concord_cli.runs import changes
@@ -28,7 +28,7 @@ def compare(options: Namespace) -> None:
         kinds.find_named(word)[0][1] if word.endswith(".py") else word for word in options.entries
     ]
     about = {name: getattr(options, name) for name in ("tasks", "experiment", "resources")}
-    print(concord_arena.compare(*names, study=study, **about))
+    print(compare_samplers(*names, study=study, **about))
 
 
 def list_differences(options: Namespace) -> None:

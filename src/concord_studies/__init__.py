@@ -1,8 +1,5 @@
 """Studies: from configuration to runs, metrics, figures, tables, verdicts and pages."""
 
-from importlib import import_module
-from typing import Any
-
 from concord import kinds
 from concord.kinds import Room
 
@@ -16,17 +13,9 @@ kinds.add_rooms(
     }
 )
 
-_PUBLIC = {"load_run": "repeat"}
-__all__ = [*_PUBLIC]
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is asked for."""
-    if name not in _PUBLIC:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_PUBLIC[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    """Return the public names."""
-    return __all__
+def __getattr__(name: str) -> object:
+    """Say where a name went that users had here."""
+    if name == "load_run":
+        raise AttributeError("concord_studies.load_run is concord.load_run now: import concord")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -39,9 +39,9 @@ def summarize_kinds(rooms: Sequence[str] = ()) -> Iterator[dict[str, str]]:
 
 
 def docstring_of(kind: Any) -> str:
-    """Return the docstring of a kind's module."""
+    """Return the docstring of a kind's module, or of a sampler's class in a notebook."""
     module = sys.modules[kind.__module__] if isinstance(kind, type) else kind
-    return module.__doc__ or ""
+    return module.__doc__ or kind.__doc__ or ""
 
 
 def _docstring(room: str, kind: str) -> str:

@@ -14,11 +14,11 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import concord
 from concord import kinds
 from concord.errors import ConcordError
 from concord_studies.syntax import LAZY, PROBLEMS, PYTHON, read_code
@@ -178,9 +178,8 @@ def _find_module_files(place: Path, module: str, members: Sequence[str]) -> dict
     around = [os.path.join(place, *parts[:end]) for end in range(1, len(parts))]
     if place == SOURCE:  # whose packages have nothing that is not imported by its name
         lazy, around = _lazy_modules(module), []
-    folder = os.path.join(place, *parts)
-    below = [lazy.get(member, member) for member in (lazy if "*" in members else members)]
-    modules = [folder, *(os.path.join(folder, *name.split(".")) for name in below)]
+    below = (lazy.get(name, f"{module}.{name}") for name in (lazy if "*" in members else members))
+    modules = [os.path.join(place, *filter(None, name.split("."))) for name in (module, *below)]
     paths = (f"{module}{end}" for module in modules for end in (".py", "/__init__.py"))
     packages = (f"{folder}/__init__.py" for folder in around)
     return dict.fromkeys(filter(os.path.isfile, (*packages, *paths)))
@@ -188,8 +187,7 @@ def _find_module_files(place: Path, module: str, members: Sequence[str]) -> dict
 
 def _lazy_modules(package: str) -> Mapping[str, str]:
     """Return the modules in which the lazy names of a package of this project are defined."""
-    table: Mapping[str, str] = import_module(package)._PUBLIC if package in LAZY else {}
-    return table
+    return vars(concord)["_PUBLIC"] if package == "concord" else {}
 
 
 def _find_kind_files(words: Iterable[str], plugins: Path | None) -> Iterator[str]:

@@ -27,7 +27,7 @@ def load_run(
     -------
     dict
         sampler, problem, network and all the rest: change any before you sample, as in
-        ``concord.sample(**concord_studies.load_run(path) | {"step_size": 0.01})``.
+        ``concord.sample(**concord.load_run(path) | {"step_size": 0.01})``.
 
     Raises
     ------
@@ -37,8 +37,7 @@ def load_run(
     Examples
     --------
     >>> import concord
-    >>> import concord_studies
-    >>> arguments = concord_studies.load_run("runs.yaml")
+    >>> arguments = concord.load_run("runs.yaml")
     >>> trace = concord.sample(**arguments | {"chains": 50})
     >>> trace.chains
     50

@@ -18,6 +18,7 @@ import concord
 from concord import distances
 from concord.errors import ConcordError
 from concord.laws import wasserstein
+from concord.problems.gaussian_fit import fit
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.trace import Trace
 
@@ -226,6 +227,25 @@ def test_divergence_warns_once_a_call():
     assert np.isinf(table.w2["one"]) and np.isfinite(table.w2["sound"])
 
 
+def test_divergence_without_an_exact_law_names_a_step_and_recommend():
+    """The step is the stable one of a Gaussian fit, below which the linearized law settles."""
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    problem = concord.problems.logistic_regression(X, X[:, 0] > 0, agents=3)
+    run = {"sampler": "de_sgld", "problem": problem, "network": "ring", "iterations": 200}
+    _, text = warning_of(lambda: concord.sample(step_size=50.0, chains=3, **run))
+    assert text.endswith("concord.recommend(problem, network, ...) chooses one")
+    limit = float(re.search(r"below ([\d.]+) by the posterior's curvature at its mode", text)[1])
+    hessians = fit(problem).hessians
+    shifted = concord.problems.quadratic(hessians, np.zeros((3, 2)))
+    spread = [
+        concord.law("de_sgld", shifted, "ring", step_size=part * limit, iterations=2000).cov[-1]
+        for part in (0.95, 0.98)
+    ]
+    assert np.isfinite(spread).all() and np.max(spread) < 100
+    with pytest.warns(concord.DivergenceWarning):
+        concord.law("de_sgld", shifted, "ring", step_size=1.05 * limit, iterations=2000)
+
+
 def test_a_gradient_that_is_not_a_number_warns():
     with pytest.warns(concord.DivergenceWarning, match=r"5 of 5 chains .* iteration 1; take a"):
         call(problem=shaped(lambda x: x * np.nan), chains=5)
@@ -398,10 +418,6 @@ WRONG = [
     (
         lambda: concord.w2(call(), None),
         "posterior: it is None, as of a problem whose posterior is not Gaussian; give the problem",
-    ),
-    (
-        lambda: concord.compare(call(), quadratic().posterior),
-        "results: a result alone has nothing to be compared with; give a list",
     ),
     (
         lambda: concord.w2(call(), concord.Gaussian(np.zeros(3), np.eye(3))),

@@ -33,3 +33,10 @@ def test_what_is_available_is_the_least_of_all_limits(groups, files, least, tmp_
     monkeypatch.setattr(memory, "PROC", proc)
     monkeypatch.setattr(memory, "CGROUPS", cgroups)
     assert math.isclose(memory.available_memory(), least, rel_tol=1e-3)
+
+
+def test_a_call_that_takes_much_says_so_before(capsys):
+    memory.require_memory(0.9e9, 10, "take less")
+    assert capsys.readouterr().err == ""
+    memory.require_memory(2.34e9, 10, "take less")
+    assert capsys.readouterr().err == "concord: the call takes about 2.34 GB of memory\n"

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import concord
-import concord_arena
 from concord.errors import ConcordError
 
 PAGE = Path(__file__).parents[2] / "docs" / "bias.md"
@@ -32,7 +31,7 @@ def test_central_sgld_has_the_bias_of_its_equation(size):
     variance = (2 * eta + eta**2 * at_mean) / (1 - (1 - eta * h) ** 2 - eta**2 * by_width)
     expected = (variance - 1 / h) ** 2 / (2 / h**2 + 4 * mean**2 / h)
     w2 = abs(np.sqrt(variance * h) - 1)
-    table = concord_arena.bias_map(problem, "no_edges", [eta], [size], sampler="c_ula").table
+    table = concord.bias_map(problem, "no_edges", [eta], [size], sampler="c_ula").table
     assert table["b2"][0] == pytest.approx(expected, rel=1e-8)
     assert table["w2"][0] == table["w2_average"][0] == pytest.approx(w2, rel=1e-8)
     assert table["covariance_error"][0] == pytest.approx(variance * h - 1, rel=1e-8)
@@ -41,7 +40,7 @@ def test_central_sgld_has_the_bias_of_its_equation(size):
 def test_de_sgld_has_the_bias_of_a_long_law():
     X, y = data(40, 2)
     problem = concord.problems.linear_regression(X, y, agents=4, noise_sd=1.0)
-    table = concord_arena.bias_map(problem, ["ring", "path"], [0.004, 0.01], [None, 3]).table
+    table = concord.bias_map(problem, ["ring", "path"], [0.004, 0.01], [None, 3]).table
     assert list(table["network"].unique()) == ["ring", "path"] and len(table) == 8
     for row in table.itertuples():
         given = {"step_size": row.step_size, "iterations": 2000, "record": {"at": [2000]}}
@@ -58,22 +57,22 @@ def test_de_sgld_has_the_bias_of_a_long_law():
 def test_steps_without_a_stationary_law_are_infinite_and_others_are_refused():
     X, y = data()
     problem = concord.problems.linear_regression(X, y, agents=3, noise_sd=1.0)
-    found = concord_arena.bias_map(problem, {"a ring": "ring"}, [0.001, 10.0])
+    found = concord.bias_map(problem, {"a ring": "ring"}, [0.001, 10.0])
     assert np.isinf(found.table["b2"]).tolist() == [False, True]
     assert found.table["network"].tolist() == ["a ring"] * 2
     assert found.plot().axes[0].get_xscale() == "log"
     gaussian = concord.problems.gaussian(agents=3, dim=2)
     with pytest.raises(ConcordError, match="no covariance of mini-batches; use"):
-        concord_arena.bias_map(gaussian, "ring", [0.01], [5])
+        concord.bias_map(gaussian, "ring", [0.01], [5])
     with pytest.raises(ConcordError, match="batch_size: 99 is more points than any agent has"):
-        concord_arena.bias_map(problem, "ring", [0.01], [99])
+        concord.bias_map(problem, "ring", [0.01], [99])
     with pytest.raises(ConcordError, match="batch_size: 99 is more points than any agent has"):
-        concord_arena.recommend(problem, "ring", budget={"gradients": 9}, batch_size=99)
+        concord.recommend(problem, "ring", budget={"gradients": 9}, batch_size=99)
     with pytest.raises(ConcordError, match="give at least one of each"):
-        concord_arena.bias_map(gaussian, "ring", [])
+        concord.bias_map(gaussian, "ring", [])
     blind = concord.Problem(lambda x: x, agents=3, dim=1)
     with pytest.raises(ConcordError, match="is not quadratic"):
-        concord_arena.bias_map(blind, "ring", [0.01])
+        concord.bias_map(blind, "ring", [0.01])
 
 
 def test_the_page_is_right():

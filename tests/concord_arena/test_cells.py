@@ -201,7 +201,9 @@ def test_a_sampler_that_averages_now_and_then_wins_where_bytes_are_paid(study):
     mine = study.path / "plugins" / "samplers" / "mine.py"
     text = wrong.RIGHT["averages after every 4th step"]
     mine.write_text(text.replace("class Plain", "class Mine"), encoding="utf-8")
-    found = compete.compare("mine", "de_sgld", tasks=["ring"], experiment="tasks", study=study)
+    found = compete.compare_samplers(
+        "mine", "de_sgld", tasks=["ring"], experiment="tasks", study=study
+    )
     b2 = found.table.set_index(["price", "sampler"]).b2
     assert b2["bytes", "mine"] < 0.5 * b2["bytes", "de_sgld"]
 

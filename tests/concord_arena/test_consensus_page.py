@@ -43,7 +43,7 @@ def test_consensus_draws_have_the_weighed_mean_of_the_agents_means():
     mean = cov @ sum(precision @ m for m, precision in each)
     problem = concord.problems.logistic_regression(*map(list, parts), prior_scale=4.0)
     trace = concord.sample(
-        "consensus_mc", problem, "server", step_size=0.02, burn_in=500, iterations=4000,
+        "consensus_mc", problem, "server", step_size=0.02, warm_up=500, iterations=4000,
         chains=400, record={"at": [4000]}, progress=False,
     )  # fmt: skip
     x = trace["x"][:, -1, 0]

@@ -7,7 +7,6 @@ import sys
 import pytest
 
 import concord
-import concord_arena
 from concord import memory
 from concord.errors import ConcordError
 
@@ -85,7 +84,7 @@ def test_estimates_are_within_a_factor_of_two_of_measured_peaks(cases):
 LIMITED = """
 import resource, time
 import numpy as np
-import concord, concord_arena
+import concord
 
 small = concord.problems.quadratic(np.ones((3, 1, 1)), np.ones((3, 1)))
 large = concord.problems.quadratic(np.eye(130) * np.ones((10, 1, 1)), np.ones((10, 130)))
@@ -94,10 +93,10 @@ calls = [
     lambda: concord.sample(**langevin, iterations=10**6, chains=200),
     lambda: concord.sample(**langevin, iterations=10**8),
     lambda: concord.law(**langevin, iterations=10**9),
-    lambda: concord_arena.recommend(large, "ring", budget={"gradients": 2000}, verify=True),
+    lambda: concord.recommend(large, "ring", budget={"gradients": 2000}, verify=True),
 ]
 concord.sample(**langevin, iterations=1), concord.law(**langevin, iterations=1)
-concord_arena.recommend
+concord.recommend
 resource.setrlimit(resource.RLIMIT_AS, (2_500_000_000, -1))
 for call in calls:
     began = time.monotonic()
@@ -122,7 +121,7 @@ def test_calls_that_exceed_a_limit_are_refused_within_a_second():
 CALLS = {
     "sample": lambda **options: concord.sample("de_sgld", PROBLEM, "ring", **RUN, **options),
     "law": lambda **options: concord.law("de_sgld", PROBLEM, "ring", **RUN, **options),
-    "recommend": lambda **options: concord_arena.recommend(
+    "recommend": lambda **options: concord.recommend(
         PROBLEM, "ring", budget={"gradients": 20}, samplers=["de_sgld"], **options
     ),
 }

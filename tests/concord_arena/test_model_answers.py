@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import concord
-import concord_arena
 
 pytestmark = pytest.mark.thorough
 jax = pytest.importorskip("jax")
@@ -41,13 +40,13 @@ def test_the_answer_for_a_model_is_that_for_its_potentials():
     own = concord.problems.quadratic(
         H=[[[len(y) + 1 / 100]] for y in rows], b=[[y.sum()] for y in rows]
     )
-    answer = concord_arena.recommend(model, "ring", budget={"gradients": 60}, samplers=["de_sgld"])
+    answer = concord.recommend(model, "ring", budget={"gradients": 60}, samplers=["de_sgld"])
     row = answer.table[answer.table["read"] == "agents"].iloc[0]
     step = answer._rows[int(row.name)].sampler.step_size
     law = concord.law("de_sgld", own, "ring", step_size=step, iterations=60, record={"at": [60]})
     b2 = concord.bias2(law, own.posterior).value[-1, :-1].max().item()
     assert row["law"] == "approximate" and row["b2"] == pytest.approx(b2, rel=1e-3)
-    batches = concord_arena.recommend(
+    batches = concord.recommend(
         model, "ring", budget={"gradients": 60}, samplers=["de_sgld"], batch_size=1
     )
     assert batches.table["b2"][0] > 0

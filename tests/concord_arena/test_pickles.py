@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import concord
-import concord_arena
 import concord_studies  # noqa: F401  which adds kinds of problems
 
 X = np.random.default_rng(0).standard_normal((24, 2))
@@ -93,7 +92,7 @@ def test_networks_traces_laws_and_posteriors_are_the_same_when_unpickled():
     ],
 )
 def test_an_answer_says_and_draws_the_same_when_unpickled(name, more):
-    answer = concord_arena.recommend(PROBLEMS[name](), "ring", **PAID, **more)
+    answer = concord.recommend(PROBLEMS[name](), "ring", **PAID, **more)
     same = again(answer)
     assert str(same) == str(answer) and again(same).table.equals(answer.table)
     traces = [concord.sample(**one.best, chains=2) for one in (answer, same)]

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import concord
-import concord_arena
 from concord import kinds
 from concord.errors import ConcordError, DivergenceWarning
 from concord.laws.wasserstein import bias2
@@ -22,7 +21,7 @@ from concord_studies.io import load_yaml
 
 ROOT = Path(__file__).parents[2]
 FEW = ["de_sgld", "extra_sgld"]
-recommend = partial(concord_arena.recommend, by="b2")
+recommend = partial(concord.recommend, by="b2")
 
 
 @pytest.fixture(autouse=True)
@@ -252,7 +251,7 @@ def test_errors_of_mini_batches_follow_agents_as_the_equation_says(seed):
     """Agents are wider than the posterior, and err more: taken as constant errors are too small."""
     problem, X, y, size = few_points(seed)
     given = {"budget": {"gradients": 40 * size}, "batch_size": size}
-    answer = concord_arena.recommend(problem, "complete", **given, samplers=["de_sgld", "admm"])
+    answer = concord.recommend(problem, "complete", **given, samplers=["de_sgld", "admm"])
     assert answer.best["batch_size"] == size
     assert "full" in answer.table.set_index("sampler")["why"]["D-ADMMS"]
     row = answer.table[answer.table["read"] == "agents"].iloc[0]
@@ -268,7 +267,7 @@ def test_chains_with_mini_batches_have_the_error_that_is_predicted():
     network = concord.network(
         "ring", 3, loss={"kind": "bernoulli", "rate": 0.3, "direction": "link"}
     )
-    answer = concord_arena.recommend(
+    answer = concord.recommend(
         problem, network, budget={"gradients": 20 * size}, batch_size=size, samplers=["extra_sgld"],
         verify=True,
     )  # fmt: skip
@@ -530,7 +529,7 @@ def test_the_error_of_a_time_average_ranks_as_its_equation_says():
     W = np.array([[2, 1, 0], [1, 1, 1], [0, 1, 2]]) / 3
     problem = concord.problems.quadratic(H=H[:, None, None], b=b[:, None])
     given = {"budget": {"gradients": 41}, "samplers": ["de_sgld"]}
-    answer = concord_arena.recommend(problem, "path", **given)
+    answer = concord.recommend(problem, "path", **given)
     row = answer.table[answer.table["read"] == "agents"].iloc[0]
     errors = {}
     for step in (step_of(answer, row) * 2 ** (np.arange(-8, 9) / 4)).tolist():
@@ -573,7 +572,7 @@ def test_chains_have_the_error_that_is_predicted(case):
     blind = concord.Problem(lambda x: np.exp(x) * 2 - counts, agents=4, dim=1)
     network = concord.network("ring", 4, **conditions)
     start = {"kind": "normal", "sd": 0.5}
-    answer = concord_arena.recommend(
+    answer = concord.recommend(
         blind if skewed else gaussian(), network, budget={"gradients": 120}, samplers=[sampler],
         initial=start, verify=True,
     )  # fmt: skip
@@ -588,16 +587,16 @@ def test_a_chain_that_stays_where_it_starts_is_not_recommended():
     problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]]], b=[[1.0], [-1.0]])
     start = {"kind": "normal", "sd": 1e-9}
     given = {"budget": {"gradients": 200}, "samplers": ["de_sgld"], "initial": start}
-    answer = concord_arena.recommend(problem, "ring", **given)
+    answer = concord.recommend(problem, "ring", **given)
     assert answer.table["b2"][0] < 0.1
 
 
 def test_no_seed_of_an_answer_is_a_fresh_one_of_its_run():
     how = {"budget": {"gradients": 50}, "samplers": ["de_sgld"], "seed": None}
-    seeds = [concord_arena.recommend(gaussian(), "ring", **how).best["seed"] for _ in range(2)]
+    seeds = [concord.recommend(gaussian(), "ring", **how).best["seed"] for _ in range(2)]
     assert seeds[0] != seeds[1] and all(type(seed) is int for seed in seeds)
     how = {"budget": {"gradients": 50}, "samplers": ["de_sgld"], "rng": 9}
-    assert concord_arena.recommend(gaussian(), "ring", **how).best["seed"] == 9
+    assert concord.recommend(gaussian(), "ring", **how).best["seed"] == 9
 
 
 def test_chains_of_what_is_recommended_stay_finite():
@@ -608,14 +607,14 @@ def test_chains_of_what_is_recommended_stay_finite():
 
     problem = concord.Problem(gradient, agents=4, dim=2)
     given = {"budget": {"gradients": 30}, "samplers": ["de_sgld", "d_ula", "de_sghmc"]}
-    answer = concord_arena.recommend(problem, "ring", **given)
+    answer = concord.recommend(problem, "ring", **given)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DivergenceWarning)  # of one chain in a hundred
         trace = concord.sample(**answer.best, chains=100, progress=False)
     assert (trace["diverged_at"] < 0).mean() > 0.97
 
 
-@pytest.mark.parametrize("module", ["biases", "compete", "recommendation"])
+@pytest.mark.parametrize("module", ["biases", "recommendation", "testing"])
 def test_the_examples_run(module):
     found = doctest.testmod(importlib.import_module(f"concord_arena.{module}"))
     assert found.attempted and not found.failed

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import concord
-import concord_arena
 from concord.laws.reference_laws import Draws
 from concord.summary import Summarized
 
@@ -37,7 +36,7 @@ def test_what_is_printed_fits_a_few_lines():
 def test_an_answer_shows_its_sentence():
     problem = concord.problems.gaussian(4)
     answers = [
-        concord_arena.recommend(
+        concord.recommend(
             problem, "ring", budget={"gradients": amount}, samplers=["de_sgld"], seed=seed
         )
         for amount, seed in ((200, 1), (np.int64(200), np.int64(1)), (np.float32(200), 1))

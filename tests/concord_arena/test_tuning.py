@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import concord
+from concord import recommend
 from concord.arguments import ChosenSampler
 from concord.laws.law import laws_of_versions
 from concord.stability import diverges, largest_stable_step
-from concord_arena import recommend
 from concord_arena.tuning import find_limit, leave_out_conditions
 
 ONE_WAY = {"kind": "bernoulli", "rate": 0.3, "direction": "one_way"}

@@ -157,14 +157,14 @@ def test_a_memory_that_is_damaged_is_not_used(kind, remembered):
         ("from concord import *\n", {"distances.py", "law_call.py", "pymc.py"}),
         ("import concord\n\nx = getattr(concord, 'w2')\n", {"distances.py", "law_call.py"}),
         ("def f():\n    import concord.laws\n    return concord.w2\n", {"distances.py"}),
-        ("import concord_arena\n\nx = concord_arena.recommend\n", {"recommendation.py"}),
+        ("import concord\n\nx = concord.recommend\n", {"recommendation.py"}),
         ("import concord\n\nx = concord.network('star', 4)\n", {"construction.py", "star.py"}),
         ("import concord\n\nx = concord.law('de_sgld')\n", {"law_call.py", "de_sgld.py"}),
         ("import concord\n\nx = concord.problems.funnel()\n", {"funnel.py", "from_options.py"}),
         ("from concord import problems\n\nx = problems.funnel()\n", {"funnel.py"}),
         ("from concord.problems import quadratic\n", {"quadratic_problem.py"}),
         ("import importlib\n\nx = importlib.import_module('concord.calls')\n", {"calls.py"}),
-        ("from concord_studies import load_run\n", {"repeat.py"}),
+        ("from concord import load_run\n", {"repeat.py"}),
     ],
 )
 def test_the_public_names_are_followed_to_where_they_are_defined(kind, use, files):

@@ -10,7 +10,6 @@ import xarray
 
 import by_hand
 import concord
-import concord_studies
 from concord_cli.__main__ import main
 from concord_studies import repeat
 from concord_studies.configuration.config import load_config
@@ -38,7 +37,7 @@ def resolved(tmp_path_factory):
 
 def test_a_notebook_has_the_bytes_of_the_pipeline(resolved, tmp_path):
     run, path = resolved
-    whole, again = concord.load(path), concord.sample(**concord_studies.load_run(run))
+    whole, again = concord.load(path), concord.sample(**concord.load_run(run))
     assert whole.chains == 70
     assert list(again.variables) == list(whole.variables)
     for name, (dimensions, values) in whole.variables.items():
@@ -46,7 +45,7 @@ def test_a_notebook_has_the_bytes_of_the_pipeline(resolved, tmp_path):
         np.testing.assert_array_equal(again[name], values, err_msg=name)
     again.save(tmp_path / "trace.nc")
     np.testing.assert_array_equal(concord.load(tmp_path / "trace.nc")["x"], whole["x"])
-    other = concord.sample(**concord_studies.load_run(run) | {"seed": 2})
+    other = concord.sample(**concord.load_run(run) | {"seed": 2})
     assert not np.array_equal(other["x"], whole["x"])
 
 

@@ -83,7 +83,7 @@ SAMPLERS: dict[str, tuple[Case, list[Case]]] = {
     ),
     "consensus_mc": (
         {"step_size": 0.01},
-        [*STEPS, {"step_size": None}, {"combine": "gaussian"}, {"burn_in": 5}],
+        [*STEPS, {"step_size": None}, {"combine": "gaussian"}, {"warm_up": 5}],
     ),
     "d_mala": (
         {"step_size": 0.1, "drift": "half", "correction": "mala"},
@@ -233,7 +233,9 @@ def cases() -> Iterator[Case]:
 
 
 def _text(options: Case) -> str:
-    inner = {k: _text(v) if isinstance(v, dict) else v for k, v in options.items()}
+    # The numbers are of 0.3.0, which called a warm-up so.
+    old = {"warm_up": "burn_in"}
+    inner = {old.get(k, k): _text(v) if isinstance(v, dict) else v for k, v in options.items()}
     return ",".join(f"{key}={value}" for key, value in inner.items()).replace(" ", "")
 
 

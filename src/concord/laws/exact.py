@@ -14,7 +14,7 @@ sampler's step. This module defines updates, the start of their state, and their
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -22,7 +22,7 @@ import numpy as np
 
 from concord.laws.iterations import Cycle
 from concord.libraries import pictures
-from concord.summary import Summarized
+from concord.summary import WithLabels, count_named
 from concord.values import FINITE_RANGE
 
 if TYPE_CHECKING:
@@ -128,13 +128,14 @@ class Marginals(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Law(Summarized):
+class Law(WithLabels):
     """Means and covariances of a sampler's law at its recorded iterations.
 
     iterations: the recorded iterations, increasing, shape (K,).
     mean, cov: of every agent, shapes (K, agents, dim) and (K, agents, dim, dim).
     average_mean, average_cov: of the network average, shapes (K, dim) and (K, dim, dim).
     approximate: whether gradients were linearized, so that moments are not exact.
+    attributes: names, as of ``concord.summary.WithLabels``.
     """
 
     iterations: np.ndarray
@@ -143,6 +144,7 @@ class Law(Summarized):
     average_mean: np.ndarray
     average_cov: np.ndarray
     approximate: bool = False
+    attributes: dict[str, str] = field(default_factory=dict)
 
     def divergence(self) -> str:
         """Return a sentence with the first recorded iteration that diverges; "" if none does."""
@@ -153,13 +155,14 @@ class Law(Summarized):
 
     def summary(self) -> dict[str, Any]:
         """Return the iterations and the numbers of agents and dimensions, for display."""
-        agents, dim = self.mean.shape[1:]
+        agents = count_named(self.mean.shape[1], self.agent_names)
+        dim = count_named(self.mean.shape[2], self.coordinate_names)
         at = self.iterations
         draws = f"{len(at)}, {at[0]} to {at[-1]}" if len(at) else 0
         kind = "approximate" if self.approximate else "exact"
         return {"law": kind, "iterations": draws, "agents": agents, "dim": dim}
 
-    def plot(self, coordinates: Sequence[int] | None = None, posterior: object = None) -> Figure:
+    def plot(self, coordinates: Sequence[object] | None = None, posterior: object = None) -> Figure:
         """Draw the mean of each coordinate over iterations, with two standard deviations.
 
         Solid lines are the first four agents, the dashed one is the average of all agents.
@@ -167,7 +170,7 @@ class Law(Summarized):
         Parameters
         ----------
         coordinates
-            Numbers of the coordinates that are drawn; none: the first four.
+            Numbers or names of the coordinates that are drawn; none: the first four.
         posterior
             A problem or a posterior, whose mean and mean plus and minus two standard deviations are
             drawn, too; none: none.

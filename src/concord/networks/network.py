@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
@@ -24,7 +25,7 @@ from concord.networks.graph import Graph, Matrix, Numbers
 from concord.networks.meter import Meter
 from concord.networks.weights import mixing_matrix
 from concord.options import plain
-from concord.summary import Summarized
+from concord.summary import Summarized, count_named
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -91,7 +92,7 @@ class Network(Summarized):
         degrees, edges, usual = self.degrees, len(self.graph.edges), plain(Conditions())
         return {
             "graph": self.name,
-            "agents": self.agents,
+            "agents": count_named(self.agents, self.agent_names),
             "edges": f"{edges}{' directed' if self.graph.directed else ''}",
             "neighbors": f"{degrees.min()} to {degrees.max()}",
             "weights": None if self.graph.weights is None else "its own",
@@ -107,6 +108,30 @@ class Network(Summarized):
     def names(self) -> tuple[Hashable, ...]:
         """Return the agents' names in the order of their numbers: nodes of a graph, or numbers."""
         return tuple(range(self.agents)) if self.graph.nodes is None else self.graph.nodes
+
+    @property
+    def agent_names(self) -> tuple[str, ...] | None:
+        """Return the agents' names as texts; None if they are numbers."""
+        return None if self.names == tuple(range(self.agents)) else tuple(map(str, self.names))
+
+    def name_agents(self, names: tuple[str, ...] | None) -> Network:
+        """Return the network whose agents are those of given names, in their order.
+
+        A network without names gets them, and nodes in another order are put in this one. A
+        ConcordError if the nodes are others, or conditions name them by number. None: as they are.
+        """
+        own, graph = self.agent_names or names, self.graph
+        if names is None or own is None or self.agent_names == names:
+            return self
+        if {*names} != {*own} or (names != own and self.conditions != Conditions()):
+            raise ConcordError(
+                f"network: its nodes are {', '.join(own)}, and the sites of the data "
+                f"{', '.join(names)}; give the same names in the same order"
+            )
+        order = [own.index(name) for name in names]
+        weights = None if graph.weights is None else graph.weights[order][:, order]
+        named = replace(graph, edges=np.argsort(order)[graph.edges], weights=weights, nodes=names)
+        return Network(named, self.conditions, order=self.order)
 
     @property
     def edges(self) -> tuple[tuple[int, int], ...]:
@@ -131,8 +156,7 @@ class Network(Summarized):
         >>> import concord
         >>> concord.network("ring", 8).plot().savefig("ring.png")
         """
-        names = [str(name) for name in self.names]
-        figure: Figure = pictures("graphs").plot_graph(self.graph, names)
+        figure: Figure = pictures("graphs").plot_graph(self.graph, [*map(str, self.names)])
         return figure
 
     @property

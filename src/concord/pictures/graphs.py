@@ -22,14 +22,13 @@ ROUND = ("directed_ring", "directed_exponential", "complete", "ring", "no_edges"
 
 
 @look.styled
-def plot_graph(graph: Graph, names: Sequence[str] | None = None) -> look.Picture:
+def plot_graph(graph: Graph, names: Sequence[str]) -> look.Picture:
     """Draw a graph between agents; edges with a direction are arrows to who receives.
 
-    names: of the agents; None: numbers from 0, as everywhere in Python.
+    names: of the agents.
     """
     picture = look.Picture(figsize=(SIDE, SIDE), layout="constrained")
-    labels = [str(number) for number in range(graph.agents)] if names is None else names
-    draw_graph(picture.subplots(), graph, 72 * SIDE, labels)
+    draw_graph(picture.subplots(), graph, 72 * SIDE, names)
     return picture
 
 

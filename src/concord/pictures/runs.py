@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from concord.distances import Posterior, count_least_chains, name_results, read_posterior, w2
+from concord.errors import require_known
 from concord.laws.exact import Law
 from concord.pictures import look
 from concord.sampling.trace import Trace
@@ -22,24 +23,24 @@ POINTS = 60  # of a curve that are estimated from chains
 
 @look.styled
 def plot_trace(
-    trace: Trace, coordinates: Sequence[int] | None = None, posterior: Posterior | None = None
+    trace: Trace, coordinates: Sequence[object] | None = None, posterior: Posterior | None = None
 ) -> look.Picture:
     """Draw a row of each coordinate: the density of draws, and one chain over iterations.
 
     Lines are the first agents (solid), and the average of all (dashed), after a tenth of the run.
 
-    coordinates: numbers of those that are drawn; None: the first four. posterior: a problem, a
-    Gaussian, or draws, whose density is drawn, too; None: none.
+    coordinates: numbers or names of those that are drawn; None: the first four. posterior: a
+    problem, a Gaussian, or draws, whose density is drawn, too; None: none.
     """
     x = trace["x"]
-    chosen = range(min(x.shape[-1], COORDINATES)) if coordinates is None else coordinates
+    chosen = choose_coordinates(trace, x.shape[-1], coordinates)
     late = trace.rows_after_warm_up()
     picture = look.Picture(figsize=(look.FULL, 1.3 * len(chosen) + 0.6), layout="constrained")
     panels = picture.subplots(len(chosen), 2, squeeze=False, width_ratios=[1, 2])
     for (density, path), number in zip(panels, chosen, strict=True):
         lines = [
-            (f"agent {name}", x[:, :, place, number], _agent_line(place))
-            for place, name in enumerate(trace.agent[:AGENTS])
+            (trace.title_agent(agent), x[:, :, place, number], _agent_line(place))
+            for place, agent in enumerate(trace.agent[:AGENTS])
         ]
         if "x_average" in trace:
             lines.append(("average", trace["x_average"][:, :, number], _AVERAGE))
@@ -51,9 +52,9 @@ def plot_trace(
             _draw_density(
                 density, exact[:, number], {"label": "posterior", "color": look.VERMILION}
             )
-        density.set_xlabel(f"x[{number}]")
+        density.set_xlabel(trace.title_coordinate(number))
         density.set_yticks([])
-        path.set_ylabel(f"x[{number}]")
+        path.set_ylabel(trace.title_coordinate(number))
     panels[0, 0].set_title(f"density of {trace.chains} chains")
     panels[0, 1].set_title("the first chain")
     panels[-1, 1].set_xlabel("iteration")
@@ -64,7 +65,7 @@ def plot_trace(
 
 @look.styled
 def plot_law(
-    law: Law, coordinates: Sequence[int] | None = None, posterior: Posterior | None = None
+    law: Law, coordinates: Sequence[object] | None = None, posterior: Posterior | None = None
 ) -> look.Picture:
     """Draw the mean of each coordinate over iterations, and two standard deviations about it.
 
@@ -72,10 +73,10 @@ def plot_law(
     standard deviations; dashed are the same three of the average of all agents. The axis shows what
     is left after a tenth of the run.
 
-    coordinates: numbers of those that are drawn; None: the first four. posterior: a problem or a
-    posterior, whose mean and standard deviations are drawn, too; None: none.
+    coordinates: numbers or names of those that are drawn; None: the first four. posterior: a
+    problem or a posterior, whose mean and standard deviations are drawn, too; None: none.
     """
-    chosen = range(min(law.mean.shape[-1], COORDINATES)) if coordinates is None else coordinates
+    chosen = choose_coordinates(law, law.mean.shape[-1], coordinates)
     picture = look.Picture(figsize=(look.FULL, 1.3 * len(chosen) + 0.6), layout="constrained")
     panels = picture.subplots(len(chosen), 1, squeeze=False, sharex=True)[:, 0]
     at, late = law.iterations, law.iterations >= 0.1 * law.iterations[-1]
@@ -84,7 +85,7 @@ def plot_law(
         low, high = (means - spread).min(axis=1), (means + spread).max(axis=1)
         axes.fill_between(at, low, high, color=look.AGENTS[1], **look.BAND)
         for agent, mean in enumerate(means.T[:AGENTS]):
-            axes.plot(at, mean, label=f"agent {agent}", **_agent_line(agent))
+            axes.plot(at, mean, label=law.title_agent(agent), **_agent_line(agent))
         mean, sd = law.average_mean[:, number], np.sqrt(law.average_cov[:, number, number])
         axes.plot(at, mean, label="average", **_AVERAGE)
         for end in (mean - 2 * sd, mean + 2 * sd):
@@ -97,11 +98,20 @@ def plot_law(
                 level = center[number] + sds * np.sqrt(cov[number, number])
                 label = "posterior" if sds == 0 else None
                 axes.axhline(level, color=look.VERMILION, linewidth=0.8, label=label)
-        axes.set_ylabel(f"x[{number}]")
+        axes.set_ylabel(law.title_coordinate(number))
     panels[-1].set_xlabel("iteration")
     handles, labels = panels[0].get_legend_handles_labels()
     picture.legend(handles, labels, loc="outside lower center", ncols=len(handles))
     return picture
+
+
+def choose_coordinates(result: Trace | Law, dim: int, chosen: Sequence[object] | None) -> list[int]:
+    """Return the numbers of the coordinates that are drawn, of dim; None: the first few."""
+    places = {result.title_coordinate(n): n for n in range(dim)} | {str(n): n for n in range(dim)}
+    for name in chosen or ():
+        require_known("coordinate", str(name), places, "coordinates")
+    every = range(min(dim, COORDINATES))
+    return [*every] if chosen is None else [places[str(name)] for name in chosen]
 
 
 @look.styled
@@ -144,11 +154,7 @@ def plot_w2(
     >>> concord.plot_w2(law, problem).axes[0].get_ylabel()
     '$W_2$ to the posterior'
     """
-    if isinstance(results, Law):
-        results = {"law": results}
-    elif isinstance(results, Trace):
-        results = [results]
-    named = results if isinstance(results, Mapping) else name_results(results)
+    named = name_results(results)
     picture = look.Picture(figsize=(look.FULL * 0.7, 2.8), layout="constrained")
     axes = picture.subplots()
     for place, (name, result) in enumerate(named.items()):

@@ -1,12 +1,14 @@
 """Check a caller's arrays and divide their rows among agents."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from concord import streams
 from concord.contracts import Stream
-from concord.errors import ConcordError
+from concord.errors import ConcordError, short
 from concord.options import Count, build
 from concord.sampling.partition import AgentData, Partition, PartitionLike
 from concord.values import read_numbers
@@ -23,30 +25,39 @@ def divide_rows(
     """Return the rows of features X and targets y, split over agents.
 
     ``concord.problems.linear_regression`` explains the parameters; ``classes``: y are labels, by
-    which rows may be split. A ConcordError if arrays are not numbers, or do not fit each other or
-    the number of agents.
+    which rows may be split. Columns of tables, and keys of mappings, are names in the result. A
+    ConcordError if arrays are not numbers, or do not fit each other or the number of agents.
     """
+    sites = None
+    if isinstance(X, Mapping):
+        if agents is not None or not isinstance(y, Mapping) or X.keys() != y.keys():
+            raise ConcordError("X and y: give mappings with the same sites as keys, and no agents")
+        sites, y = tuple(map(str, X)), [y[site] for site in X]
+        X = [*X.values()]
     together = agents is not None
     if not together and not (isinstance(X, (list, tuple)) and isinstance(y, (list, tuple))):
         raise ConcordError(
-            "agents is missing; give their number, or X and y as lists with an array of each agent"
+            "agents is missing; give their number, or X and y as lists with an array of each "
+            "agent, or as mappings from agents' names to arrays"
         )
     if not together and not len(X) == len(y) > 0:
         raise ConcordError(f"X of {len(X)} agents and y of {len(y)} do not fit; give one of each")
     pieces: list[tuple[np.ndarray, np.ndarray]] = []
+    columns: list[object] = []
     for i, (rows, aims) in enumerate([(X, y)] if together else zip(X, y, strict=True)):
-        place = "" if together else f"[{i}]"
+        place = "" if together else f"[{sites[i] if sites else i!r}]"
         features, targets = read_numbers(rows, f"X{place}"), read_numbers(aims, f"y{place}")
-        columns = pieces[0][0].shape[1:] if pieces else features.shape[1:]
         if features.ndim != 2 or targets.shape != features.shape[:1] or not features.size:
             raise ConcordError(
                 f"X{place} of shape {features.shape} and y{place} of shape {targets.shape} do not "
                 "fit; give (rows, dim) and (rows,)"
             )
-        if features.shape[1:] != columns:
+        own = [*getattr(rows, "columns", range(features.shape[1]))]  # of a table, or an array
+        columns = columns or own
+        if own != columns:
             raise ConcordError(
-                f"X{place} has {features.shape[1]} columns and X[0] {columns[0]}; give all agents "
-                "the same features"
+                f"X{place} has the columns {short(own)}, and others {short(columns)}; give all "
+                "agents the same features in the same order"
             )
         pieces.append((features, targets))
     features, targets = (np.concatenate(column) for column in zip(*pieces, strict=True))
@@ -58,7 +69,9 @@ def divide_rows(
     else:
         counts = [len(aims) for _, aims in pieces]
         parts = np.split(np.arange(len(targets)), np.cumsum(counts)[:-1])
-    return AgentData.from_parts(features, targets, parts)
+    is_named = len({*columns}) == len(columns) and {*columns} != {*range(len(columns))}
+    names = tuple(map(str, columns)) if is_named else None
+    return replace(AgentData.from_parts(features, targets, parts), columns=names, sites=sites)
 
 
 def choose_partition(way: PartitionLike) -> Partition:

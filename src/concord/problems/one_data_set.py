@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from concord.summary import Summarized
+from concord.summary import Summarized, count_named
 
 BLOCK = 1024  # points at which potentials are evaluated together, so that they stay in cache
 
@@ -14,19 +14,22 @@ class OneDataSet(Summarized):
     """A base class of problems whose chains all have the same data.
 
     local: the mask (dim,) of coordinates that belong to the agent who holds them; None: none does.
+    agent_names, coordinate_names: what a caller's data call them, in order; None: numbers.
     """
 
     agents: int
     dim: int
     local: np.ndarray | None = None
+    agent_names: tuple[str, ...] | None = None
+    coordinate_names: tuple[str, ...] | None = None
 
     def summary(self) -> dict[str, object]:
         """Return the numbers of agents, coordinates and points, and the posterior's form."""
         posterior = getattr(self, "posterior", None)
         counts = getattr(self, "counts", None)
         return {
-            "agents": self.agents,
-            "dim": self.dim,
+            "agents": count_named(self.agents, self.agent_names),
+            "dim": count_named(self.dim, self.coordinate_names),
             "local": None if self.local is None else int(self.local.sum()),
             "points": None if counts is None else int(np.sum(counts)),
             "posterior": "Gaussian" if posterior is not None else None,

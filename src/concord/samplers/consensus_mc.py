@@ -76,7 +76,7 @@ class ConsensusMC(FullGradientSampler[State]):
         "average the agents' draws by their inverse covariances, or draw from the product of "
         "Gaussians with their moments",
     ] = "draws"
-    burn_in: Annotated[Index, "iterations that do not enter the moments"] = 0
+    warm_up: Annotated[Index, "iterations that do not enter the moments"] = 0
 
     def check(self, problem: Problem | None, network: Network) -> None:
         """Also refuse agents whose exp(-f_i) is no density, or that cannot draw from it."""
@@ -97,7 +97,7 @@ class ConsensusMC(FullGradientSampler[State]):
         return State(x0, np.zeros_like(x0), squares, np.zeros(1), z, *laws)
 
     def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
-        """Draw x_i of every agent, and add it to the agent's moments after the burn-in."""
+        """Draw x_i of every agent, and add it to the agent's moments after the warm-up."""
         x, mean, squares, draws, z, covariance, root = state
         if self.step_size is None:
             problem.pay(1)
@@ -107,7 +107,7 @@ class ConsensusMC(FullGradientSampler[State]):
             eta = self.step_size(k)
             x = x - eta * problem.gradient(x) + langevin_noise(rng, eta, x)
         network.count_sent(np.arange(network.agents), 1 if network.agents > 1 else 0)
-        if k >= self.burn_in:
+        if k >= self.warm_up:
             mean, squares, draws = conditionals.add_draws(x, mean, squares, draws)
         if self.combine == "gaussian":
             z = rng.standard_normal(z.shape)

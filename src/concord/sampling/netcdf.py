@@ -29,10 +29,8 @@ def write_traces(traces: Mapping[str, Any], path: Path) -> None:
     image = io.BytesIO()
     with import_netcdf().File(image, "w") as file:
         for run, trace in traces.items():
-            coordinates = {
-                name: ((name,), np.asarray(values, dtype=np.int64))
-                for name, values in trace.coordinates().items()
-            }
+            along = {"chain": np.arange(trace.chains), "draw": trace.draw, "agent": trace.agent}
+            coordinates = {n: ((n,), np.asarray(x, dtype=np.int64)) for n, x in along.items()}
             for group_name, names in trace.groups().items():
                 group = file.create_group(f"{run}/{group_name}" if run else group_name)
                 variables = coordinates | {name: trace.variables[name] for name in names}

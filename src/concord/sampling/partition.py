@@ -81,11 +81,14 @@ class AgentData:
     features: shape (agents, n_max, d), or (agents, n_max, ...) for rows that are arrays.
     targets: shape (agents, n_max).
     counts: rows of each agent, shape (agents,); agent i's are ``features[i, :counts[i]]``.
+    columns, sites: names of the features and of the agents; None: numbers.
     """
 
     features: np.ndarray
     targets: np.ndarray
     counts: np.ndarray
+    columns: tuple[str, ...] | None = None
+    sites: tuple[str, ...] | None = None
 
     @classmethod
     def from_parts(cls, features: np.ndarray, targets: np.ndarray, parts: Parts) -> AgentData:

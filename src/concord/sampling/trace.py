@@ -18,7 +18,7 @@ import numpy as np
 from concord.errors import ConcordError, nearest, short
 from concord.libraries import pictures
 from concord.options import Index, build
-from concord.summary import Summarized
+from concord.summary import WithLabels, count_named
 
 if TYPE_CHECKING:
     import xarray  # half a second
@@ -33,12 +33,14 @@ ERRORS = ("consensus_error", "misclassified")
 
 TIMES = ("seconds", "waited")  # what a clock shows
 
+MANY = 20  # chains, from which distances at a single draw are computed
+
 # The part of a run that is its warm-up where none was asked for.
 WARM_UP = 0.1
 
 
 @dataclass(repr=False)
-class Trace(Summarized):
+class Trace(WithLabels):
     """A run's recorded arrays, by name, with axes chain, draw and agent.
 
     variables
@@ -59,13 +61,14 @@ class Trace(Summarized):
         attributes = self.attributes
         at = self.variables.get("diverged_at", ((), np.zeros(0)))[1]
         axes = self.variables["x"][1].shape[3:] if "x" in self else ()
+        names = self.label_agents(self.agent) if self.agent_names else None
         return {
             "sampler": attributes.get("sampler"),
             "network": attributes.get("network"),
-            "chains": len(at),
+            "chains": f"{len(at)}{' (for the law of each draw)' if len(at) >= MANY else ''}",
             "draws": f"{len(self.draw)}, of iterations {min(self.draw)} to {max(self.draw)}",
-            "agents": len(self.agent),
-            "dim": axes[0] if axes else None,
+            "agents": count_named(len(self.agent), names),
+            "dim": count_named(axes[0], self.coordinate_names) if axes else None,
             "diverged": f"{(at >= 0).sum()} chains",
             "variables": ", ".join(self.variables),
         }
@@ -91,8 +94,23 @@ class Trace(Summarized):
         return name in self.variables
 
     def coordinates(self) -> dict[str, np.ndarray]:
-        """Return the numbers of chains, draws and agents along the axes."""
-        return dict(zip(COORDINATES, (np.arange(self.chains), self.draw, self.agent), strict=True))
+        """Return the numbers of chains and draws along the axes, and the names of agents.
+
+        Agents without names have their numbers. Where coordinates have names, these are ``dim``.
+        """
+        along = np.arange(self.chains), self.draw, np.array(self.label_agents(self.agent))
+        axes = dict(zip(COORDINATES, along, strict=True))
+        if self.coordinate_names:
+            axes["dim"] = np.array(self.coordinate_names)
+        return axes
+
+    def require_positions(self) -> None:
+        """Raise a ConcordError if the trace has neither positions nor their average."""
+        if not any(name in self for name in POSITIONS):
+            raise ConcordError(
+                "the trace has no positions; record draws, or the average (record.draws, "
+                "record.average)"
+            )
 
     @property
     def chains(self) -> int:
@@ -164,7 +182,8 @@ class Trace(Summarized):
         """
         import xarray  # half a second
 
-        data = replace(self, attributes={}).to_xarray().isel(draw=self.rows_after(warm_up))
+        data = self.to_xarray().isel(draw=self.rows_after(warm_up))
+        data.attrs = {}
         groups = {group: data[names] for group, names in self.groups().items()}
         if self.named is not None and "x" in data:
             parameters = {
@@ -221,7 +240,7 @@ class Trace(Summarized):
         }
         return replace(self, variables=variables, draw=self.draw[rows])
 
-    def plot(self, coordinates: Sequence[int] | None = None, posterior: object = None) -> Figure:
+    def plot(self, coordinates: Sequence[object] | None = None, posterior: object = None) -> Figure:
         """Draw the density of each coordinate's draws, and one chain over iterations.
 
         Solid lines are the first four agents, dashed ones the average of all agents; densities are
@@ -230,7 +249,7 @@ class Trace(Summarized):
         Parameters
         ----------
         coordinates
-            Numbers of the coordinates that are drawn; none: the first four.
+            Numbers or names of the coordinates that are drawn; none: the first four.
         posterior
             A problem, a ``concord.Gaussian`` or draws, (draws, dim), whose density is drawn, too;
             none: none.

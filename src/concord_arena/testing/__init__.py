@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
+import pandas
 
 from concord import contracts, kinds
+from concord.arguments import class_of
 from concord.errors import ConcordError
 from concord.hints import meaning_of
 from concord.kinds import declaration_of, options_of
@@ -27,7 +29,7 @@ from concord_studies.catalog import docstring_of
 from concord_studies.markup import line
 from concord_studies.metrics import MetricKind
 
-__all__ = ["CHECKS", "Broken", "Inapplicable", "Outcome", "run"]
+__all__ = ["CHECKS", "Broken", "Inapplicable", "Outcome", "run", "test"]
 
 PROTOCOLS = {
     "samplers": Algorithm,
@@ -104,6 +106,39 @@ class Outcome(NamedTuple):
     check: str
     ended: str
     why: str = ""
+
+
+def test(sampler: str | type[Algorithm], seed: int = 1) -> pandas.DataFrame:  # noqa: PT028
+    """Test the contract of a sampler, as the command ``concord test`` does.
+
+    Parameters
+    ----------
+    sampler
+        A class of one's own that derives from ``concord.Sampler``, or the name of a kind.
+    seed
+        Of all random numbers.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each check: ``check``, how it ``ended`` (ok, failed or not applicable), and
+        ``why``.
+
+    Raises
+    ------
+    ConcordError
+        If there is no such sampler.
+
+    Examples
+    --------
+    >>> import concord
+    >>> class Exact(concord.FullGradientSampler):
+    ...     def step(self, state, k, problem, network, rng):
+    ...         return state._replace(x=rng.standard_normal(state.x.shape))
+    >>> bool((concord.test(Exact).ended == "failed").any())
+    True
+    """
+    return pandas.DataFrame(run("samplers", kinds.add_class(class_of(sampler, "sampler")), seed))
 
 
 def run(package: str, kind: str, seed: int = 1) -> Iterator[Outcome]:

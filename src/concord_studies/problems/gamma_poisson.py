@@ -117,6 +117,7 @@ class GammaPoisson(TableProblem):
 
     def __init__(self, data: AgentData, params: Params) -> None:
         self.counts = data.counts
+        self.agent_names, self.coordinate_names = data.sites, data.columns
         self.agents, _, self.dim = data.features.shape
         # Of an agent: exposures + b / N, counts + a / N.
         exposures = data.targets.sum(axis=1)[:, None] + params.rate / self.agents

@@ -122,7 +122,7 @@ class UnknownNoise(TableProblem):
     """The regression split over agents; a step's cost does not grow with the number of points."""
 
     def __init__(self, data: AgentData, params: Params) -> None:
-        self.counts, self.params = data.counts, params
+        self.counts, self.params, self.agent_names = data.counts, params, data.sites
         self.agents, _, self.coefficients = data.features.shape
         self.dim = self.coefficients + 1
         transposed = data.features.swapaxes(1, 2)

@@ -78,10 +78,13 @@ def test_distances_are_those_of_w2(law):
 
 
 def test_results_without_names_are_called_by_their_samplers(law):
-    picture = concord.plot_w2([few_chains(chains=20)], PROBLEM)
-    assert "de_sgld" in lines(picture.axes[0])
-    with pytest.raises(ConcordError, match="give a mapping"):
-        concord.plot_w2([law], PROBLEM)
+    trace = few_chains(chains=20)
+    picture = concord.plot_w2([trace, trace, law], PROBLEM)
+    assert {"de_sgld", "de_sgld (2)", "law of de_sgld"} <= set(lines(picture.axes[0]))
+    assert "law of de_sgld" in lines(concord.plot_w2(law, PROBLEM).axes[0])
+    assert concord.compare([trace, law], PROBLEM).index.tolist() == ["de_sgld", "law of de_sgld"]
+    with pytest.raises(ConcordError, match="3 is no result; give a trace or a law"):
+        concord.plot_w2([3], PROBLEM)
 
 
 def test_a_network_shows_the_names_of_its_agents():

@@ -8,7 +8,6 @@ import pandas
 import pytest
 
 import concord
-import concord_arena
 from concord import kinds
 from concord.errors import ConcordError
 from concord_cli.__main__ import main
@@ -81,9 +80,7 @@ def test_the_answer_is_given_for_a_table_of_ones_own(folder, capsys) -> None:
     assert main([*command, "-o", str(table)]) == 0
     assert "batch size 2" in capsys.readouterr().out
     problem = run.build_problem(Path("resources"))
-    own = concord_arena.recommend(
-        problem, run.network_of_agents, budget={"gradients": 50}, batch_size=2
-    )
+    own = concord.recommend(problem, run.network_of_agents, budget={"gradients": 50}, batch_size=2)
     found = pandas.read_csv(table)
     assert (found["law"].dropna() == "exact").all()
     assert found["b2"][0] == pytest.approx(own.table["b2"][0], rel=1e-9)

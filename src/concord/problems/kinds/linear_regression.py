@@ -115,7 +115,8 @@ def from_arrays(
     ----------
     X, y
         Features (rows, dim), with a column of ones for an intercept, and targets (rows,); or lists
-        of such arrays, one of each agent, without ``agents``.
+        of such arrays, one of each agent, without ``agents``; or mappings from the agents' names to
+        such arrays. Columns of a table (pandas) are the names of coordinates in all results.
     agents
         Number of agents that the rows are split over.
     noise_sd, prior_variance
@@ -175,6 +176,7 @@ class LinearRegression(GeneralizedLinearProblem, QuadraticProblem):
     ) -> None:
         self.data, self.local = data, local
         self.counts = data.counts
+        self.agent_names, self.coordinate_names = data.sites, data.columns
         self.agents, _, self.dim = data.features.shape
         precision = self.precision = 1 / params.noise_sd**2
         share = prior_share(params.prior_share, self.agents, local)

@@ -143,7 +143,7 @@ def from_arrays(
     ----------
     X, y
         Features (rows, dim), with a column of ones for an intercept, and labels 0 or 1 (rows,); or
-        lists of such arrays, one of each agent, without ``agents``.
+        lists of such arrays, or mappings from agents' names to them, without ``agents``.
     agents
         Number of agents that the rows are split over.
     prior, prior_scale
@@ -201,6 +201,7 @@ class LogisticRegression(TwoParameters, GeneralizedLinearProblem):
         self.test = test
         self.truth = truth
         self.counts = data.counts
+        self.agent_names, self.coordinate_names = data.sites, data.columns
         self.agents, _, self.dim = data.features.shape
         self.share = prior_share(params.prior_share, self.agents, local)
         self.prior, self.prior_scale = params.prior, params.prior_scale

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from concord import kinds
+from concord import kinds, recommend
 from concord.errors import ConcordError
 from concord.laws.law import laws_of_versions
 from concord.options import build, plain
@@ -32,7 +32,7 @@ from concord.problem import Problem, Quadratic
 from concord.problems.from_options import NoDataSets
 from concord.problems.gaussian_fit import fit
 from concord.sampling.partition import Partition, PartitionChoice
-from concord_arena import prices, recommend, scores
+from concord_arena import prices, scores
 from concord_arena.entries import scale_entries
 from concord_arena.question import READS, Question, Wish
 from concord_arena.read_outs import bytes_of, read_out

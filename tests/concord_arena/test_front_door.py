@@ -1,0 +1,90 @@
+"""One package has all that users call, and a class of a notebook goes wherever a kind does."""
+
+from typing import Annotated
+
+import numpy as np
+import pytest
+
+import concord
+import concord_arena
+from concord.errors import ConcordError
+
+
+class Mixed(concord.Sampler):
+    """DE-SGLD, written in a notebook."""
+
+    step_size: Annotated[float, "step eta"]
+
+    def step(self, state, k, problem, network, rng):
+        gradient = problem.gradient(state.x)
+        noise = (2 * self.step_size) ** 0.5 * rng.standard_normal(state.x.shape)
+        return state._replace(
+            x=network.mix("metropolis", state.x, plus=noise - self.step_size * gradient)
+        )
+
+
+def quadratic():
+    H = np.array([1.0, 2.0, 3.0]).reshape(3, 1, 1)
+    return concord.problems.quadratic(H, [[1.0], [0.0], [1.0]])
+
+
+def test_a_class_is_recommended_as_its_kind_would_be():
+    answer = concord.recommend(
+        quadratic(), "ring", budget={"gradients": 200}, samplers=[Mixed, "extra_sgld"]
+    )
+    assert set(answer.table.sampler) == {"Mixed", "EXTRA-SGLD"}
+    alone = {"budget": {"gradients": 200}, "by": "b2"}
+    mine = concord.recommend(quadratic(), "ring", samplers=[Mixed], **alone)
+    known = concord.recommend(quadratic(), "ring", samplers=["de_sgld"], **alone)
+    assert mine.table.b2[0] == pytest.approx(known.table.b2[0])
+    assert concord.sample(**{**mine.best, "chains": 2}).attributes["sampler"] == "Mixed"
+
+
+def test_a_class_is_compared_on_tasks_of_the_arena():
+    found = concord.compare([Mixed, "de_sgld"], tasks=["even, ring"])
+    mine, known = (found.table[found.table.sampler == n].b2 for n in ("Mixed", "de_sgld"))
+    assert mine.to_numpy() == pytest.approx(known.to_numpy())
+    assert "20 tied" in str(found)
+
+
+def test_the_contract_of_a_class_is_tested():
+    outcomes = concord.test(Mixed)
+    assert not (outcomes.ended == "failed").any(), outcomes.to_string()
+    assert (outcomes.ended == "ok").sum() > 8
+
+
+def test_a_bias_map_takes_a_class():
+    maps = [
+        concord.bias_map(quadratic(), "ring", [0.01], sampler=sampler).table
+        for sampler in (Mixed, "de_sgld")
+    ]
+    assert maps[0].w2[0] == pytest.approx(maps[1].w2[0])
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: concord.compare([Mixed(0.1)]), "or a class of concord.Sampler"),
+        (lambda: concord.compare(["de_sgld"], quadratic()), "recommend(..., samplers=[...])"),
+        (lambda: concord.compare("de_sgldd"), "did you mean 'de_sgld'?"),
+        (lambda: concord.compare([int]), "a class of concord.Sampler"),
+    ],
+)
+def test_what_is_no_sampler_to_compare_is_refused(call, sentence):
+    with pytest.raises(ConcordError) as refused:
+        call()
+    assert sentence in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["recommend", "compare", "bias_map"])
+def test_names_that_were_in_the_arena_say_where_they_went(name):
+    with pytest.raises(AttributeError, match=f"concord_arena.{name} is concord.{name} now"):
+        getattr(concord_arena, name)
+
+
+def test_a_class_with_an_init_is_refused_in_a_sentence():
+    with pytest.raises(ConcordError, match=r"Mine.__init__: write fields, as step_size: float"):
+
+        class Mine(concord.Sampler):
+            def __init__(self, step_size):
+                self.step_size = step_size
