@@ -187,7 +187,9 @@ def _evaluate(
     read_only.flags.writeable = False
     answer = function(read_only, *more)
     check_masks(answer, name)
-    values = np.array(answer)  # a copy: the function may return x, or one array again and again
+    # A copy, for the function may return x, or one array again and again. It is made by numpy:
+    # tensors of PyTorch do not know the request for one that np.array would pass on.
+    values = np.asarray(answer).copy(order="K")
     if values.dtype.kind not in "fiub":
         raise ConcordError(f"{name}: it returned {short(answer)}; return an array of numbers")
     if values.shape != shape:
