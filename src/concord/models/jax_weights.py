@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from concord import streams
 from concord.errors import ConcordError, short
+from concord.models.model import require_library
 from concord.models.weights import Data, Evaluation, Settings, WeightPosterior
 from concord.sampling.partition import PartitionLike
 
@@ -92,11 +93,7 @@ def from_jax(
     >>> concord.sample("de_sgld", problem, "ring", **steps)["x"].shape
     (2, 21, 4, 32)
     """
-    if find_spec("jax") is None:
-        raise ConcordError(
-            "log_likelihood: it needs JAX, which is not installed; in a clone, install the extra "
-            "with `python -m pip install -e '.[jax]'`"
-        )
+    require_library("JAX", "log_likelihood")
     if not callable(log_likelihood):
         raise ConcordError(f"log_likelihood: {short(log_likelihood)} is no function; give one")
     sharding = agents, shards, partition, streams.seed_of(seed, rng)

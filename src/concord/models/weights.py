@@ -67,8 +67,7 @@ class WeightPosterior(OneDataSet):
     ) -> None:
         self._X, self._y = read_rows(data, "data")
         self.test = None if settings.test is None else read_rows(settings.test, "test")
-        labels = self._y if self._y.ndim == 1 and self._y.dtype.kind in "iub" else None
-        parts = make_shards(len(self._y), labels, settings.sharding)
+        parts = make_shards(len(self._y), labels_of(self._y), settings.sharding)
         self._rows, self._mask = pad_rows(parts)
         self.counts = np.array([len(part) for part in parts])
         self.agents, self.dtype, self._shapes = len(parts), np.dtype(dtype), dict(shapes)
@@ -230,6 +229,11 @@ class WeightPosterior(OneDataSet):
         texts = (f"{way} {1e3 * seconds[way]:.3g} ms" for way in seconds)
         self._timed = f" ({', '.join(texts)}, of {chains * self.agents} mini-batches of {batch})"
         return "vmap" if seconds["vmap"] < CLEARLY * seconds["loop"] else "loop"
+
+
+def labels_of(y: Array) -> Array | None:
+    """Return targets y as the labels by which rows may be split; None if they are no labels."""
+    return y if y.ndim == 1 and y.dtype.kind in "iub" else None
 
 
 def read_rows(data: object, name: str) -> tuple[Array, Array]:
