@@ -19,7 +19,9 @@ def tiny(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     (project.paper.parent / "tiny").mkdir()
     shutil.copy(PAPER, project.paper.parent / "tiny" / "study.yaml")
     everything.copy("parayil2020", project.paper.parent / "tiny")
-    shutil.copy(everything.ROOT / "config/papers/parayil2020/lenet.py", project.paper.parent / "tiny")
+    shutil.copy(
+        everything.ROOT / "config/papers/parayil2020/lenet.py", project.paper.parent / "tiny"
+    )
     return project
 
 

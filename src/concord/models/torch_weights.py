@@ -251,7 +251,9 @@ def _map(function: Tensors, *stacks: Tensor) -> Tensor:
 
     Of a single entry without ``vmap``, which takes longer, and which some layers do not know.
     """
-    return vmap(function)(*stacks) if len(stacks[0]) > 1 else function(*(s[0] for s in stacks))[None]
+    return (
+        vmap(function)(*stacks) if len(stacks[0]) > 1 else function(*(s[0] for s in stacks))[None]
+    )
 
 
 def _find_likelihood(name: object, sd: float) -> tuple[Tensors, Tensors]:

@@ -46,7 +46,9 @@ class Params(Options):
     data_sets: Annotated[
         tuple[str, ...], "registered data sets, whose folder is the function's argument `folder`"
     ] = ()
-    optional_data_sets: Annotated[tuple[str, ...], "those that it reads where they are at hand"] = ()
+    optional_data_sets: Annotated[
+        tuple[str, ...], "those that it reads where they are at hand"
+    ] = ()
     function: Annotated[str, "function of the file that returns the network and its data"] = (
         "network"
     )
@@ -95,7 +97,7 @@ def build_network(
     else:
         _configure_torch()
     function = load_function(params.file, params.function)
-    arguments = read_columns(params.data)
+    arguments: dict[str, Any] = dict(read_columns(params.data))
     if params.data_sets or params.optional_data_sets:
         arguments["folder"] = data_sets.folder
     both = sorted(arguments.keys() & params.options)
@@ -104,7 +106,7 @@ def build_network(
     arguments |= params.options
     check_arguments(function, params.file, arguments)
     stated = function(**arguments)
-    make = {"PyTorch": concord.from_torch, "JAX": concord.from_jax}[library]
+    make: Any = {"PyTorch": concord.from_torch, "JAX": concord.from_jax}[library]
     _check_returned(stated, make, f"{params.file}: {params.function}")
     stated = dict(stated)
     tests, examples = stated.pop("test", None), stated.pop("examples", {})
@@ -113,9 +115,10 @@ def build_network(
     labels = labels_of(y)
     parts = partition.split(len(y) if labels is None else labels, agents, stream("partition"))
     first = next(iter(tests.values()), None)
-    problem = make(**{"evaluate": "vmap", **stated, "test": first, "shards": parts})
+    problem: Any = make(**{"evaluate": "vmap", **stated, "test": first, "shards": parts})
     if tests:
-        problem.tests = {name: SimpleNamespace(labels=np.asarray(y)) for name, (_, y) in tests.items()}
+        labels_by_set = {name: np.asarray(labels) for name, (_, labels) in tests.items()}
+        problem.tests = {name: SimpleNamespace(labels=of) for name, of in labels_by_set.items()}
         problem.examples = examples
         problem.predictive = partial(_predict_tests, problem, [X for X, _ in tests.values()])
     return problem
@@ -136,7 +139,9 @@ def _check_returned(stated: object, make: Any, where: str) -> None:
     """Raise a ConcordError unless a file's function returned arguments of ``make`` by name."""
     parameters = inspect.signature(make).parameters
     names = [name for name in parameters if name not in OF_STUDY] + ["examples"]
-    required = [n for n in names if n in parameters and parameters[n].default is inspect.Parameter.empty]
+    required = [
+        n for n in names if n in parameters and parameters[n].default is inspect.Parameter.empty
+    ]
     if not isinstance(stated, Mapping) or not set(required) <= stated.keys():
         raise ConcordError(
             f"{where} returned {short(stated)}; return the arguments of concord.{make.__name__} by "

@@ -3,7 +3,8 @@ r"""A JAX network in a study's folder, its rows split over agents.
 .. math::
     f_i(w) = - \sum_{j \in S_i} \log p(y_j \mid h_w(X_j)) + \frac{1}{2 N s^2} \lVert w \rVert^2
 
-``network(**columns, **options)`` of the file returns the arguments of ``concord.from_jax``, by name.
+``network(**columns, **options)`` of the file returns the arguments of ``concord.from_jax``, by
+name; docs/your-network.md explains the rest.
 
 Needs: JAX (the extra ``jax``).
 """
