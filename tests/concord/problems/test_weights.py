@@ -276,15 +276,19 @@ def test_rows_that_depend_on_each_other_are_refused():
         of_torch(Centered())
 
 
-@pytest.mark.parametrize("distance", [concord.w2, concord.bias2])
-def test_distances_of_networks_name_predictions_and_references(distance):
+def test_distances_of_networks_name_predictions_and_references():
+    """Also of few weights, whose prior is proper, and which have no Gaussian about zero."""
     torch = pytest.importorskip("torch")
-    module = torch.nn.Sequential(torch.nn.Linear(3, 30), torch.nn.Tanh(), torch.nn.Linear(30, 3))
-    run = {"step_size": 1e-3, "batch_size": 2, "iterations": 20}
-    problem = of_torch(module)
-    trace = concord.sample("de_sgld", problem, "ring", chains=2, **run)
-    with pytest.raises(ConcordError, match=r"of 213 weights .* concord.predictive.* reference="):
-        distance(trace, problem)
+    nn, run = torch.nn, {"step_size": 1e-3, "batch_size": 2, "iterations": 20, "chains": 2}
+    for units, reason in ((2, ": .* saddle at"), (30, ";")):
+        module = nn.Sequential(nn.Linear(3, units), nn.Tanh(), nn.Linear(units, 3))
+        problem = of_torch(module)
+        trace = concord.sample("de_sgld", problem, "ring", **run)
+        says = rf"of {7 * units + 3} weights of a network is known{reason}.*predictive.*reference="
+        for distance in (concord.w2, concord.bias2):
+            with pytest.raises(ConcordError, match=says) as error:
+                distance(trace, problem)
+            assert "prior" not in str(error.value)
     draws = np.random.default_rng(0).standard_normal((50, 213))
     known = of_torch(module, reference=draws)
     assert np.isfinite(concord.bias2(trace, known, warm_up=5).value).all()
