@@ -122,11 +122,15 @@ def from_torch(
         raise ConcordError(f"module: {short(module)} is no torch.nn.Module; give an object of one")
     sharding = agents, shards, partition, streams.seed_of(seed, rng)
     settings = Settings(sharding, prior_sd, test, reference, evaluate, memory)
+    sd: float = build(Positive, noise_sd, "noise_sd")
     if callable(likelihood):
         functions = likelihood, predict
     else:
-        functions = _find_likelihood(likelihood, build(Positive, noise_sd, "noise_sd"))
-    return TorchPosterior(module, functions, data, settings, torch.device(device), initial)
+        functions = _find_likelihood(likelihood, sd)
+    problem = TorchPosterior(module, functions, data, settings, torch.device(device), initial)
+    if likelihood == "normal":
+        problem.noise_sd = sd
+    return problem
 
 
 class TorchPosterior(WeightPosterior):

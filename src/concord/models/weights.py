@@ -61,6 +61,7 @@ class WeightPosterior(OneDataSet):
 
     posterior = None
     evaluate: Evaluation
+    noise_sd: float | None = None  # of a regression
 
     def __init__(
         self, data: Data, shapes: Mapping[str, tuple[int, ...]], dtype: np.dtype, settings: Settings
@@ -139,17 +140,20 @@ class WeightPosterior(OneDataSet):
         """Return the gradient of each agent's share of the prior, (chains, agents, dim)."""
         return self._decay * x.astype(self.dtype, copy=False)
 
-    def predict(self, x: Array, X: ArrayLike) -> Array:
+    def predict(self, x: Array, X: ArrayLike) -> Array | tuple[Array, Array]:
         """Return class probabilities of rows X at weights x (..., dim), (..., rows, classes).
 
-        Of a regression they are means, (..., rows).
+        Of a regression means and standard deviations of a normal, each (..., rows).
         """
         features = self._convert(np.asarray(X))
         w = np.ascontiguousarray(x.reshape(-1, self.dim), dtype=self.dtype)
         size = self._chunk(len(features))
         parts = [self.predictions(w[k : k + size], features) for k in range(0, len(w), size)]
         predicted = np.concatenate(parts)
-        return predicted.reshape(*x.shape[:-1], *predicted.shape[1:])
+        predicted = predicted.reshape(*x.shape[:-1], *predicted.shape[1:])
+        if self.noise_sd is None:
+            return predicted
+        return predicted, np.full_like(predicted, self.noise_sd)
 
     def initial(self, shape: tuple[int, int, int], rng: np.random.Generator) -> Array:
         """Return starts (chains, agents, dim): a draw for each chain, where all agents begin."""

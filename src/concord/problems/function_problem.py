@@ -48,7 +48,8 @@ class Problem(OneDataSet):
         many points agents have.
     predict
         (x, X) -> class probabilities of rows X, (chains, few, rows, classes), at x (chains, few,
-        dim), for ``concord.predictive``; few: agents, or the network average alone.
+        dim), for ``concord.predictive``; few: agents, or the network average alone. Of a
+        regression a pair, means (chains, few, rows) and standard deviations.
     posterior
         The exact posterior, where it is a ``concord.Gaussian(mean, cov)``.
     reference

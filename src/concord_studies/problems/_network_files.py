@@ -116,7 +116,7 @@ def build_network(
     parts = partition.split(len(y) if labels is None else labels, agents, stream("partition"))
     first = next(iter(tests.values()), None)
     problem: Any = make(**{"evaluate": "vmap", **stated, "test": first, "shards": parts})
-    if tests:
+    if tests and problem.noise_sd is None:
         labels_by_set = {name: np.asarray(labels) for name, (_, labels) in tests.items()}
         problem.tests = {name: SimpleNamespace(labels=of) for name, of in labels_by_set.items()}
         problem.examples = examples
@@ -158,4 +158,4 @@ def _predict_tests(problem: WeightPosterior, tests: list[Any], x: np.ndarray) ->
     The sets follow each other.
     """
     parts = [X[k : k + ROWS] for X in map(np.asarray, tests) for k in range(0, len(X), ROWS)]
-    return np.concatenate([problem.predict(x, part) for part in parts], axis=2)
+    return np.concatenate([np.asarray(problem.predict(x, part)) for part in parts], axis=2)
