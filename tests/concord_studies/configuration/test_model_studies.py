@@ -233,7 +233,7 @@ def test_a_network_of_a_study_is_that_of_python(folder, with_network, precision,
     pytest.importorskip(kind)
     run = run_of(folder, with_network(kind))
     problem = run.build_problem(folder / "resources")
-    assert problem.evaluate == "vmap" and problem.counts.tolist() == [3, 3, 3]
+    assert problem.summary()["evaluated by"] == "vmap" and problem.counts.tolist() == [3, 3, 3]
     x = problem.initial((2, 3, problem.dim), np.random.default_rng(0))
     labels = (ROWS[:, 1] > 0).astype(int)
     chances = problem.predict(x, ROWS[:, :1].astype(problem.dtype))
