@@ -74,7 +74,7 @@ def test_lock_meets_pyproject(requirement: Requirement, python: str) -> None:
 
 @pytest.mark.parametrize(
     "extra",
-    ["lenet", "torch", "jax", "pymc", "numpyro", "bench", "cluster", "crate", "docs", "browser"],
+    ["torch", "jax", "pymc", "numpyro", "bench", "cluster", "crate", "docs", "browser"],
 )
 def test_optional_packages_are_exact_and_outside_the_lock(extra: str) -> None:
     for requirement in map(Requirement, EXTRAS[extra]):
@@ -100,11 +100,11 @@ def test_conda_pins_are_those_of_the_lock() -> None:
     }
 
 
-def test_conda_lenet_is_concord_plus_pytorch() -> None:
-    pins = read_conda("lenet.yaml")
+def test_conda_torch_is_concord_plus_pytorch() -> None:
+    pins = read_conda("torch.yaml")
     version, build = pins.pop("torch")
     assert pins == read_conda("concord.yaml")
-    assert EXTRAS["lenet"] == EXTRAS["torch"] == [f"torch=={version}"]
+    assert EXTRAS["torch"] == [f"torch=={version}"]
     assert build.startswith("cpu")
 
 
@@ -188,37 +188,37 @@ def test_the_lock_names_no_index_and_is_what_its_first_lines_make() -> None:
 PLUG_INS = sorted((ROOT / "config").glob("*/*/plugins/**/*.py"))
 
 
-def is_model(path: Path) -> bool:
-    """Return whether a file is of models, or of a problem whose jobs have their environment."""
-    own = '"environment": "models"' in path.read_text()
-    return own or "models" in (path.stem, *path.parts)
+def environment_of(path: Path) -> str:
+    """Return the conda environment of the jobs that execute a file, by its name."""
+    if path.name in ("_network_files.py", "torch_weights.py", "lenet.py"):
+        return "torch"
+    if '"environment": "models"' in path.read_text() or "models" in (path.stem, *path.parts):
+        return "models"
+    return "site" if path.parent.name == "site" else "concord"
 
 
 def test_conda_environments_hold_what_jobs_import() -> None:
     distributions = importlib.metadata.packages_distributions()
-    sources = [*(ROOT / "src").rglob("*.py"), *PLUG_INS]
+    network = ROOT / "config/papers/parayil2020/lenet.py"
+    sources = [*(ROOT / "src").rglob("*.py"), *PLUG_INS, network]
     assert len(sources) > 50
     for path in sources:
         if path.name == "crate.py":  # not a job, and of an extra
             continue
-        lenet, models = path.name == "lenet.py", is_model(path)
-        name = "models" if models else "site" if path.parent.name == "site" else "concord"
-        name = "lenet" if lenet else name
+        name = environment_of(path)
         held = set(read_conda(f"{name}.yaml"))
-        # PyTorch has another name, PyTensor comes with PyMC.
-        brought = {"torch"} if lenet else {"pytensor"} if models else set()
-        brought |= {"torch"} if path.stem == "torch_weights" else set()  # of no job
+        brought = {"pytensor"} if name == "models" else set()  # which comes with PyMC
         for module in imported(path) - brought:
             names = {canonicalize_name(name) for name in distributions.get(module, [module])}
             assert names & held, f"{path} imports {module}, which {sorted(held)} lacks"
-        if lenet:
-            assert "torch" in imported(path) and "torch" in held
+    assert "torch" in imported(network)
 
 
 def test_problems_name_conda_environments_that_exist() -> None:
     sources = *(ROOT / "src").rglob("*.py"), *PLUG_INS
     text = "".join(path.read_text() for path in sources)
     named = {"concord", *re.findall(r'"environment": "(\w+)"', text)}
+    named |= set(re.findall(r'declare\("\w+", "(\w+)"\)', text))
     assert named == {path.stem for path in (ROOT / "envs").glob("*.yaml")} - {"site"}
 
 

@@ -332,14 +332,28 @@ def read_posterior(result: Trace | Law, posterior: Posterior | None) -> Referenc
     if posterior.posterior is not None or isinstance(posterior, WithReference):
         return reference_of(posterior)
     if hasattr(posterior, "predict") and dim > MOST_WEIGHTS:
-        raise ConcordError(
-            f"posterior: no posterior of {dim:,} weights of a network is known; score what they "
-            "predict, concord.predictive(trace, problem), or make the problem with reference=, "
-            "draws of a long run in one place, (draws, dim)"
-        )
+        raise _unknown_posterior(dim, "")
     if posterior not in _ESTIMATES:
-        _ESTIMATES[posterior] = estimate_posterior(posterior)
+        try:
+            _ESTIMATES[posterior] = estimate_posterior(posterior)
+        except ConcordError as error:
+            if hasattr(posterior, "predict"):
+                reason = str(error).removeprefix("posterior: ").rpartition("; ")[0]
+                raise _unknown_posterior(dim, f": {reason}") from None
+            raise
     return _ESTIMATES[posterior]
+
+
+def _unknown_posterior(dim: int, reason: str) -> ConcordError:
+    """Return the error for the posterior of a network's weights, of which nothing is known.
+
+    reason: a phrase after a colon, or nothing.
+    """
+    return ConcordError(
+        f"posterior: no posterior of {dim:,} weights of a network is known{reason}; score what "
+        "they predict, concord.predictive(trace, problem), or make the problem with reference=, "
+        "draws of a long run in one place, (draws, dim)"
+    )
 
 
 def _distance_of_law(

@@ -1,4 +1,4 @@
-r"""Scores of predicted class probabilities.
+r"""Scores of predictions: class probabilities, or normal densities of a regression.
 
 .. math::
     \mathrm{accuracy} = \frac1n \sum_j 1[\arg\max_c p_{jc} = y_j], \qquad
@@ -13,11 +13,20 @@ p are probabilities of n rows and their classes c, y are labels, and the bins b 
 calibration error hold the rows whose largest probability is in ((b - 1) / 15, b / 15]. Sources:
 Brier, Monthly Weather Review 78 (1950); Guo et al., ICML 2017, eq. 3.
 
+.. math::
+    \mathrm{mse} = \frac1n \sum_j (y_j - m_j)^2, \qquad
+    \mathrm{nll} = -\frac1n \sum_j \log p(y_j), \qquad
+    \mathrm{coverage} = \frac1n \sum_j 1[0.025 \le F(y_j) \le 0.975]
+
+are those of a regression; m, p and F are the mean, density and distribution function of what is
+predicted of a row.
+
 Functions take p (..., rows, classes) and y (rows,), and return (...).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -35,6 +44,7 @@ if TYPE_CHECKING:
     import xarray  # half a second
 
 BINS = 15
+COVERED = 0.95  # probability of the central interval that should cover targets
 AT_ONCE = 100  # draws of a reference that are predicted together
 OF_REFERENCE = 1000  # draws of a problem's own reference
 
@@ -43,10 +53,13 @@ Certainty = Literal["confidence", "entropy"]
 
 @runtime_checkable
 class Predicting(Problem, Protocol):
-    """A problem that predicts the classes of rows at given positions."""
+    """A problem that predicts the classes or targets of rows at given positions."""
 
-    def predict(self, x: np.ndarray, X: np.ndarray) -> ArrayLike:
-        """Return class probabilities, (chains, few, rows, classes), at x (chains, few, dim)."""
+    def predict(self, x: np.ndarray, X: np.ndarray) -> ArrayLike | tuple[ArrayLike, ArrayLike]:
+        """Return class probabilities, (chains, few, rows, classes), at x (chains, few, dim).
+
+        Of a regression a pair: mean and standard deviation of a normal, (chains, few, rows).
+        """
 
 
 def score(p: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
@@ -83,6 +96,20 @@ def calibration_error(
         variance = np.where(inside, confidence * (1 - confidence), 0.0).sum(axis=-1)
         floor += np.sqrt(2 / np.pi * np.maximum(variance, 0.0)) / rows
     return ece, floor
+
+
+def score_targets(of_rows: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
+    """Return mse, nll and coverage of the predictions of a regression, by name.
+
+    of_rows: mean, log density at the target, and distribution function there, (..., rows, 3).
+    """
+    mean, log_density, below = np.moveaxis(of_rows, -1, 0)
+    covered = (np.abs(below - 0.5) <= COVERED / 2).mean(axis=-1)
+    return {
+        "mse": ((y - mean) ** 2).mean(axis=-1),
+        "nll": -log_density.mean(axis=-1),
+        "coverage": np.where(np.isnan(below).any(axis=-1), np.nan, covered),
+    }
 
 
 def agreement(p: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -159,19 +186,21 @@ def predictive(
     Returns
     -------
     xarray.Dataset
-        Means over chains, (draw, agent), or with ``warm_up`` (agent,): ``accuracy``; ``nll``, in
-        nats; ``brier``, a sum over classes, from 0 to 2; ``ece``, by 15 bins of equal width, and
-        ``ece_floor``, about the ece that few rows show even where there is none; with a reference
-        ``agreement``, the share of rows with the same label, and ``tv``, the total variation; with
-        ``other`` also ``auroc``. Each has a 95 % interval over chains, <name>_lo and <name>_hi; one
-        chain has none. Test rows are given: intervals do not cover their choice. Agents are
-        numbers or names, ``mean`` (of the agents' predictive distributions) and ``average`` (the
-        predictions of the network average of the weights).
+        Means over chains, (draw, agent), or with ``warm_up`` (agent,). Of a regression: ``mse``, of
+        the mean of the predictive distribution, ``nll``, and ``coverage``, the share of targets
+        within its central 95 % interval. Of classes: ``accuracy``; ``nll``, in nats; ``brier``, a
+        sum over classes, from 0 to 2; ``ece``, by 15 bins of equal width, and ``ece_floor``, about
+        the ece that few rows show even where there is none; with a reference ``agreement``, the
+        share of rows with the same label, and ``tv``, the total variation; with ``other`` also
+        ``auroc``. Each has a 95 % interval over chains, <name>_lo and <name>_hi; one chain has
+        none. Test rows are given: intervals do not cover their choice. Agents are numbers or names,
+        ``mean`` (of the agents' predictive distributions) and ``average`` (the predictions of the
+        network average of the weights).
 
     Raises
     ------
     ConcordError
-        If the problem does not predict classes, there are no test rows, or they do not fit.
+        If the problem does not predict, there are no test rows, or they do not fit.
 
     Examples
     --------
@@ -200,14 +229,22 @@ def predictive(
             f"certainty_by: {short(certainty_by)} is not known; use confidence or entropy"
         )
     X, y = _read_test(test, problem)
+    is_regression = isinstance(problem.predict(np.zeros((1, 1, problem.dim)), X[:1]), tuple)
+    if is_regression and not (reference is None and other is None):
+        raise ConcordError(
+            f"{'other' if reference is None else 'reference'}: with it predictions of classes are "
+            "compared, and the problem is a regression; leave it out"
+        )
     parts = [X] if other is None else [X, read_numbers(other, "other")]
     warn_of_divergence("predictive", trace.divergence())
     masked, names = trace.mask_diverged(), _names(trace, problem)
     rows = range(len(trace.draw)) if warm_up is None else trace.rows_after(warm_up).tolist()
-    target = _predict_by_reference(reference, problem, X)
+    target = None if is_regression else _predict_by_reference(reference, problem, X)
 
     def all_scores(p: np.ndarray, of_other: np.ndarray | None = None) -> dict[str, np.ndarray]:
         """Return all scores, (chains, agents), of probabilities (chains, agents, rows, classes)."""
+        if is_regression:
+            return score_targets(p, y)
         scores = score(p, _check_labels(y, p))
         if target is not None:
             scores |= {"agreement": agreement(p, target), "tv": total_variation(p, target)}
@@ -216,18 +253,16 @@ def predictive(
             scores["auroc"] = auroc(own, others)
         return scores
 
-    def predict(row: int) -> list[np.ndarray]:
-        """Return the probabilities of each part of the rows, at a recorded iteration."""
-        return [_predict_at(masked, row, problem, part) for part in parts]
+    def predict(row: int, part: np.ndarray) -> np.ndarray:
+        """Return the predictions of a part of the rows, at a recorded iteration."""
+        return _predict_at(masked, row, problem, part, y if is_regression else None)
 
     if warm_up is None:
-        of_draws = [all_scores(*predict(row)) for row in rows]
+        of_draws = [all_scores(*(predict(row, part) for part in parts)) for row in rows]
         values = {name: np.stack([s[name] for s in of_draws], axis=1) for name in of_draws[0]}
     else:
-        mixture = predict(rows[0])
-        for row in rows[1:]:
-            mixture = [sum_ + p for sum_, p in zip(mixture, predict(row), strict=True)]
-        values = all_scores(*(p / len(rows) for p in mixture))
+        draws = ((predict(row, part) for row in rows) for part in parts)
+        values = all_scores(*(mix(each, is_regression) for each in draws))
     dims = ("draw", "agent") if warm_up is None else ("agent",)
     variables = {}
     for name, of_chains in values.items():
@@ -249,21 +284,62 @@ def _names(trace: Trace, problem: Predicting) -> np.ndarray:
     return np.array([*names, *(["average"] if "x_average" in trace else [])], dtype=object)
 
 
-def _predict_at(trace: Trace, row: int, problem: Predicting, X: np.ndarray) -> np.ndarray:
-    """Return probabilities (chains, names, rows, classes) at a recorded iteration."""
+def mix(parts: Iterable[np.ndarray], of_regression: bool) -> np.ndarray:
+    """Return the mixture of predictions with the same weights.
+
+    parts: class probabilities (..., classes), or of a regression those of ``score_targets``.
+    """
+    total: np.ndarray | float = 0.0
+    logs: np.ndarray | float = -np.inf
+    count = 0
+    for part in parts:
+        total, count = total + part, count + 1
+        if of_regression:
+            logs = np.logaddexp(logs, part[..., 1])
+    mixture = np.asarray(total / count)
+    if of_regression:
+        mixture[..., 1] = logs - np.log(count)
+    return mixture
+
+
+def _predict_at(
+    trace: Trace, row: int, problem: Predicting, X: np.ndarray, y: np.ndarray | None
+) -> np.ndarray:
+    """Return predictions (chains, names, rows, ...) of rows at a recorded iteration.
+
+    y: the targets of a regression, at which densities are; None of classes.
+    """
     parts = []
     if "x" in trace:
-        parts.append(_predict(problem, trace["x"][:, row], X))
+        own = _predict(problem, trace["x"][:, row], X, y)
+        parts.append(own)
         if len(trace.agent) == problem.agents:
-            parts.append(parts[0].mean(axis=1, keepdims=True))
+            parts.append(mix(own.swapaxes(0, 1), y is not None)[:, None])
     if "x_average" in trace:
-        parts.append(_predict(problem, trace["x_average"][:, row, None], X))
+        parts.append(_predict(problem, trace["x_average"][:, row, None], X, y))
     return np.concatenate(parts, axis=1)
 
 
-def _predict(problem: Predicting, x: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """Return a problem's class probabilities at x (chains, few, dim), checked."""
-    p = np.asarray(problem.predict(x, X), dtype=float)
+def _predict(
+    problem: Predicting, x: np.ndarray, X: np.ndarray, y: np.ndarray | None = None
+) -> np.ndarray:
+    """Return a problem's predictions of rows at x (chains, few, dim), checked.
+
+    They are class probabilities, or of a regression those of ``score_targets`` at its targets y.
+    """
+    predicted = problem.predict(x, X)
+    if isinstance(predicted, tuple):
+        mean, sd = (np.asarray(part, dtype=float) for part in predicted)
+        shape = *x.shape[:2], len(X)
+        if mean.shape != shape:
+            raise ConcordError(
+                f"predictive: means of {len(X)} rows at x of shape {x.shape} have shape "
+                f"{mean.shape}; return {shape}, a target for each row"
+            )
+        z = (y - mean) / sd
+        log_density = -0.5 * (z**2 + np.log(2 * np.pi * sd**2))
+        return np.stack([mean, log_density, special().ndtr(z)], axis=-1)
+    p = np.asarray(predicted, dtype=float)
     if p.ndim != 4 or p.shape[:3] != (*x.shape[:2], len(X)):
         raise ConcordError(
             f"predictive: predictions of {len(X)} rows at x of shape {x.shape} have shape "

@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from concord import streams
 from concord.arguments import network_for
+from concord.distances import MOST_WEIGHTS
 from concord.errors import ConcordError, short
 from concord.laws.read_off import NoLaw
 from concord.memory import BYTES, require_memory
@@ -207,6 +208,9 @@ def recommend(
             f"problem: {short(problem)} is no problem; make one with concord.Problem or "
             "concord.problems"
         )
+    predicts = hasattr(problem, "predict")
+    if predicts and problem.dim > MOST_WEIGHTS:
+        raise _unknown_laws(problem)
     asked = {
         "budget": {} if budget is None else budget, "price": price, "level": level, "by": by,
         "target": target, "batch_size": batch_size,
@@ -230,7 +234,12 @@ def recommend(
         raise ConcordError("initial: only draws of it are known; give a law with known moments")
     # Threads cost more than they bring for matrices of this size.
     with threadpool_limits(1), np.errstate(all="ignore"):
-        posterior_fit = fit(problem, np.asarray(positions[0], dtype=float))
+        try:
+            posterior_fit = fit(problem, np.asarray(positions[0], dtype=float))
+        except ConcordError as error:
+            if predicts:
+                raise _unknown_laws(problem) from error
+            raise
         trust = list_doubts(problem, posterior_fit, positions, agents)
         event_rng = partial(streams.generator, master, "network", "recommend")
         question = Question(problem, agents, positions, posterior_fit, wish, event_rng)
@@ -265,6 +274,15 @@ def recommend(
         verified = trials._replace(chains=CHAINS).verify(rows[:FINALISTS]) if verify else None
     table = describe.tabulate(rows, lacking, wish)
     return Answer(table, arguments, trust, verified, question.settings_tried, rows, question)
+
+
+def _unknown_laws(problem: Problem) -> ConcordError:
+    """Return the error for a network, of whose weights no Gaussian fits the posterior."""
+    return ConcordError(
+        f"problem: no Gaussian fits the posterior of {problem.dim:,} weights of a network, so that "
+        "no bias can be predicted; try samplers and steps by short runs, and compare the nll of "
+        "concord.predictive(trace, problem, test=...) on rows kept for that"
+    )
 
 
 def _estimate_memory(problem: Problem, wish: Wish, chains: int) -> float:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import concord
 from concord import predictions
@@ -245,3 +246,52 @@ def test_problems_that_do_not_predict_are_refused(sampled):
             concord.Problem(
                 lambda x: x, agents=4, dim=2, batch_gradient=lambda x, rows: x, counts=counts
             )
+
+
+SD = 0.5
+
+
+def regression(**options) -> concord.Problem:
+    """Targets are normal about x'X with a known standard deviation."""
+
+    def predict(x, X):
+        return x @ X.T, np.full((*x.shape[:2], len(X)), SD)
+
+    return concord.Problem(lambda x: x, agents=AGENTS, dim=2, predict=predict, **options)
+
+
+def test_a_regression_is_scored_as_its_closed_form_is():
+    """Draws of N(m, C): the mixture over them is about N(X m, X C X' + sd^2)."""
+    law = concord.Gaussian(np.array([0.5, -1.0]), np.array([[0.3, 0.1], [0.1, 0.2]]))
+    rng = np.random.default_rng(3)
+    rows = rng.standard_normal((200, 2))
+    y = rows @ [0.2, -0.8] + rng.standard_normal(200)
+    trace = concord.sample("de_sgld", regression(), "ring", step_size=0.1, iterations=400, chains=3)
+    draws = rng.multivariate_normal(law.mean, law.cov, trace["x"].shape[:3])
+    trace.variables["x"] = trace.variables["x"][0], draws
+    found = concord.predictive(trace, regression(), test=(rows, y), warm_up=0).sel(agent="mean")
+    mean, sd = rows @ law.mean, np.sqrt(np.einsum("rd,de,re->r", rows, law.cov, rows) + SD**2)
+    exact = stats.norm(mean, sd)
+    assert np.isclose(found.mse, ((y - mean) ** 2).mean(), rtol=0.01)
+    assert np.isclose(found.nll, -exact.logpdf(y).mean(), rtol=0.01)
+    assert np.isclose(found.coverage, (np.abs(exact.cdf(y) - 0.5) < 0.475).mean(), atol=0.01)
+    assert set(found.data_vars) == {
+        f"{name}{end}" for name in ("mse", "nll", "coverage") for end in ("", "_lo", "_hi")
+    }
+    one = concord.predictive(trace, regression(), test=(rows, y)).sel(agent=2, draw=7)
+    errors = y - draws[:, 7, 2] @ rows.T
+    assert np.isclose(one.mse, (errors**2).mean(), rtol=1e-12)
+    assert np.isclose(one.nll, -stats.norm.logpdf(errors, scale=SD).mean(), rtol=1e-12)
+    covered = np.abs(errors) < SD * stats.norm.ppf(0.975)
+    assert np.isclose(one.coverage, covered.mean(), rtol=1e-12)
+    far = concord.predictive(trace, regression(), test=(rows, y + 100), warm_up=0)
+    assert np.isfinite(far.nll).all() and (far.nll > 1000).all()  # densities underflow
+
+
+def test_what_only_classes_have_is_refused_of_a_regression(sampled):
+    for name, value in (("reference", np.zeros((3, 2))), ("other", X_TEST)):
+        with pytest.raises(ConcordError, match=rf"{name}: .* is a regression; leave it out"):
+            concord.predictive(sampled, regression(), test=(X, Y), **{name: value})
+    wide = concord.Problem(lambda x: x, agents=AGENTS, dim=2, predict=lambda x, X: (x, 1.0))
+    with pytest.raises(ConcordError, match=r"means of 40 rows .* a target for each row"):
+        concord.predictive(sampled, wide, test=(X, Y))

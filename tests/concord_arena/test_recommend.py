@@ -73,6 +73,18 @@ def direct(sampler, steps, iterations, H, b, W, mix):
     return best
 
 
+@pytest.mark.parametrize("units", [2, 30])
+def test_networks_are_refused_with_what_to_do(units):
+    nn = pytest.importorskip("torch").nn
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((12, 3)), rng.integers(0, 2, 12)
+    module = nn.Sequential(nn.Linear(3, units), nn.Tanh(), nn.Linear(units, 2))
+    network = concord.from_torch(module, rows, agents=4)
+    with pytest.raises(ConcordError, match=r"no bias can be predicted; try .*predictive") as error:
+        recommend(network, "ring", budget={"gradients": 100})
+    assert "prior" not in str(error.value)
+
+
 def test_brute_force_by_the_equations_alone_finds_nothing_better():
     """Weights, prices and covariances by hand: nothing of the search is asked."""
     H, b = np.array([1.0, 2.0, 0.5]), np.array([1.0, 0.0, -2.0])

@@ -1,4 +1,4 @@
-"""What is optional: PyTorch for the LeNet problem, and SVHN's file among its test sets."""
+"""What is optional: PyTorch for a study's network."""
 
 import shutil
 from pathlib import Path
@@ -8,7 +8,6 @@ from smoke_project import Project
 
 import everything
 
-lenet = everything.kind("problems", "lenet")
 pytestmark = [pytest.mark.workflow, pytest.mark.thorough]
 PAPER = Path(__file__).with_name("tiny_lenet.yaml")
 MAP = "results/smoke/tiny/figures/map.pdf"
@@ -20,16 +19,17 @@ def tiny(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     (project.paper.parent / "tiny").mkdir()
     shutil.copy(PAPER, project.paper.parent / "tiny" / "study.yaml")
     everything.copy("parayil2020", project.paper.parent / "tiny")
+    shutil.copy(
+        everything.ROOT / "config/papers/parayil2020/lenet.py", project.paper.parent / "tiny"
+    )
     return project
 
 
 def test_without_torch_its_targets_are_left_out_unless_asked_for(tiny):
-    with tiny.edited(
-        "config/papers/tiny/plugins/problems/lenet.py", 'find_spec("torch")', 'find_spec("absent")'
-    ):
+    with tiny.edited("src/concord/models/model.py", '("torch",)', '("absent",)'):
         output = tiny.make("tiny", "--dry-run")
-        assert "left out tiny/map: LeNet needs PyTorch" in output
-        assert "pip install -e '.[lenet]'" in output
+        assert "left out tiny/map: it needs PyTorch" in output
+        assert "pip install -e '.[absent]'" in output
         assert tiny.jobs("tiny") == {"tiny": 1}
         assert "left out" not in tiny.make(MAP, "--dry-run")
         assert tiny.jobs(MAP)["measure"] == 1

@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike
 
 from concord import streams
 from concord.errors import ConcordError, short
+from concord.models.model import require_library
 from concord.models.weights import Data, Evaluation, Settings, WeightPosterior
+from concord.options import Positive, build
 from concord.sampling.partition import PartitionLike
 
 if find_spec("jax"):  # else ``from_jax`` says what to install
@@ -37,6 +39,7 @@ def from_jax(
     rng: streams.Rng = None,
     prior_sd: float | None = 1.0,
     predict: Function | None = None,
+    noise_sd: float | None = None,
     test: Data | None = None,
     reference: object = None,
     evaluate: Evaluation = None,
@@ -60,8 +63,9 @@ def from_jax(
         draws one, (key) -> params, such as a module's ``init`` with its other arguments given.
     data
         Features X (rows, ...) and targets y (rows, ...).
-    predict
-        (params, X) -> class probabilities (batch, classes), for ``concord.predictive``.
+    predict, noise_sd
+        (params, X) -> class probabilities (batch, classes), for ``concord.predictive``; or with
+        ``noise_sd``, that of a regression, means (batch,).
     agents, shards, partition, seed, rng
         As of ``concord.from_pymc``; labels y may be split by class (``dirichlet``).
     prior_sd, test, reference, evaluate, memory
@@ -92,16 +96,15 @@ def from_jax(
     >>> concord.sample("de_sgld", problem, "ring", **steps)["x"].shape
     (2, 21, 4, 32)
     """
-    if find_spec("jax") is None:
-        raise ConcordError(
-            "log_likelihood: it needs JAX, which is not installed; in a clone, install the extra "
-            "with `python -m pip install -e '.[jax]'`"
-        )
+    require_library("JAX", "log_likelihood")
     if not callable(log_likelihood):
         raise ConcordError(f"log_likelihood: {short(log_likelihood)} is no function; give one")
     sharding = agents, shards, partition, streams.seed_of(seed, rng)
     settings = Settings(sharding, prior_sd, test, reference, evaluate, memory)
-    return JaxPosterior(log_likelihood, predict, params, data, settings)
+    problem = JaxPosterior(log_likelihood, predict, params, data, settings)
+    if noise_sd is not None:
+        problem.noise_sd = build(Positive, noise_sd, "noise_sd")
+    return problem
 
 
 class JaxPosterior(WeightPosterior):
@@ -141,7 +144,7 @@ class JaxPosterior(WeightPosterior):
         return np.asarray(self._values(w, X[rows], y[rows]))
 
     def predictions(self, w: np.ndarray, X: np.ndarray) -> np.ndarray:
-        """Return class probabilities (n, rows, classes)."""
+        """Return class probabilities (n, rows, classes), or means of a regression."""
         if self._predict is None:
             raise ConcordError(
                 "predict: the log likelihood does not say what is predicted; give predict, "

@@ -304,21 +304,29 @@ def pad_rows(shards: Sequence[Array]) -> tuple[Array, Array]:
     return rows, np.arange(most) < np.array([[len(shard)] for shard in shards])
 
 
+# The modules that a library's models need; the first one names the extra that brings them.
+MODULES = {
+    "PyMC": ("pymc", "jax"),
+    "NumPyro": ("numpyro", "jax"),
+    "JAX": ("jax",),
+    "PyTorch": ("torch",),
+}
+
+
 def install_hint(library: str) -> str | None:
     """Return a hint how to install what a library's models need; None if nothing is missing."""
-    extra = library.lower()
-    if find_spec(extra) is None or find_spec("jax") is None:
-        return (
-            f"it needs {library}, which is not installed; in a clone, install the extra with "
-            f"`python -m pip install -e '.[{extra}]'`"
-        )
-    return None
+    if all(map(find_spec, MODULES[library])):
+        return None
+    return (
+        f"it needs {library}, which is not installed; in a clone, install the extra with "
+        f"`python -m pip install -e '.[{MODULES[library][0]}]'`"
+    )
 
 
-def require_library(library: str) -> None:
-    """Raise a ConcordError if a library is missing."""
+def require_library(library: str, where: str = "model") -> None:
+    """Raise a ConcordError if a library is missing, which names the argument that needs it."""
     if (reason := install_hint(library)) is not None:
-        raise ConcordError(f"model: {reason}")
+        raise ConcordError(f"{where}: {reason}")
 
 
 def from_shards(

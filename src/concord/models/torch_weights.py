@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from concord import streams
 from concord.errors import ConcordError, short
+from concord.models.model import require_library
 from concord.models.weights import COPIES, Data, Evaluation, Settings, WeightPosterior
 from concord.options import Positive, build
 from concord.sampling.partition import PartitionLike
@@ -25,6 +26,7 @@ if find_spec("torch"):  # else ``from_torch`` says what to install
     from torch.nn import functional
 
 Tensors = Callable[..., "Tensor"]  # a function of tensors
+Starts = Callable[[tuple[int, int, int], np.random.Generator], ArrayLike]
 
 
 def from_torch(
@@ -41,6 +43,7 @@ def from_torch(
     prior_sd: float | None = 1.0,
     predict: Tensors | None = None,
     test: Data | None = None,
+    initial: Starts | None = None,
     reference: object = None,
     evaluate: Evaluation = None,
     memory: float = 1.0,
@@ -77,6 +80,9 @@ def from_torch(
         Of a likelihood that is a function: outputs -> class probabilities (batch, classes).
     test
         Features and labels by which ``concord.predictive`` scores.
+    initial
+        (shape, rng) -> weights (chains, agents, dim) where chains start; None: the module's own
+        initialization.
     reference
         Draws of the weights that count as independent, (draws, dim), as of long runs in one place.
     evaluate
@@ -111,27 +117,27 @@ def from_torch(
     >>> concord.sample("de_sgld", problem, "ring", **steps)["x"].shape
     (2, 21, 4, 42)
     """
-    if find_spec("torch") is None:
-        raise ConcordError(
-            "module: it needs PyTorch, which is not installed; in a clone, install the extra with "
-            "`python -m pip install -e '.[torch]'`"
-        )
+    require_library("PyTorch", "module")
     if not isinstance(module, torch.nn.Module):
         raise ConcordError(f"module: {short(module)} is no torch.nn.Module; give an object of one")
     sharding = agents, shards, partition, streams.seed_of(seed, rng)
     settings = Settings(sharding, prior_sd, test, reference, evaluate, memory)
+    sd: float = build(Positive, noise_sd, "noise_sd")
     if callable(likelihood):
         functions = likelihood, predict
     else:
-        functions = _find_likelihood(likelihood, build(Positive, noise_sd, "noise_sd"))
-    return TorchPosterior(module, functions, data, settings, torch.device(device))
+        functions = _find_likelihood(likelihood, sd)
+    problem = TorchPosterior(module, functions, data, settings, torch.device(device), initial)
+    if likelihood == "normal":
+        problem.noise_sd = sd
+    return problem
 
 
 class TorchPosterior(WeightPosterior):
     """The posterior of a PyTorch module's weights.
 
     functions: log likelihoods of rows by outputs and targets, and class probabilities by outputs
-    (None: not known).
+    (None: not known). starts: the caller's own, as ``initial`` of ``from_torch``.
     """
 
     def __init__(
@@ -141,11 +147,12 @@ class TorchPosterior(WeightPosterior):
         data: Data,
         settings: Settings,
         device: torch.device,
+        starts: Starts | None,
     ) -> None:
         self._fresh = copy.deepcopy(module).cpu()  # of which starts are drawn
         self._module = copy.deepcopy(module).eval().to(device)
         self._log_likelihood, self._probabilities = functions
-        self._device = device
+        self._device, self._starts = device, starts
         weights = {n: p for n, p in self._fresh.named_parameters() if p.requires_grad}
         if not weights:
             raise ConcordError("module: none of its parameters requires a gradient")
@@ -165,7 +172,13 @@ class TorchPosterior(WeightPosterior):
     def log_likelihoods(self, w: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return the log likelihood of each row, (n, batch)."""
         with torch.no_grad():
-            return vmap(self._of_rows)(self._tensor(w), *self._data_of(rows)).cpu().numpy()
+            return _map(self._of_rows, self._tensor(w), *self._data_of(rows)).cpu().numpy()
+
+    def initial(self, shape: tuple[int, int, int], rng: np.random.Generator) -> np.ndarray:
+        """Return starts (chains, agents, dim): the caller's, or the module's own."""
+        if self._starts is None:
+            return super().initial(shape, rng)
+        return np.asarray(self._starts(shape, rng), dtype=self.dtype)
 
     def predictions(self, w: np.ndarray, X: np.ndarray) -> np.ndarray:
         """Return class probabilities (n, rows, classes), or means of a regression (n, rows)."""
@@ -175,7 +188,8 @@ class TorchPosterior(WeightPosterior):
                 "give predict, from outputs to class probabilities, when the problem is made"
             )
         with torch.no_grad():
-            outputs = vmap(self._outputs, in_dims=(0, None))(self._tensor(w), self._tensor(X))
+            features = self._tensor(X)
+            outputs = _map(lambda weights: self._outputs(weights, features), self._tensor(w))
             return self._probabilities(outputs.double()).cpu().numpy()
 
     def draw_start(self, rng: np.random.Generator) -> np.ndarray:
@@ -234,6 +248,16 @@ class TorchPosterior(WeightPosterior):
     def _sum(self, w: Tensor, X: Tensor, y: Tensor, mask: Tensor) -> Tensor:
         """Return the sum of log p(y_j | h_w(X_j)) over rows j that the mask has."""
         return (self._of_rows(w, X, y) * mask).sum()
+
+
+def _map(function: Tensors, *stacks: Tensor) -> Tensor:
+    """Return a function of each entry of stacks of tensors, as a stack.
+
+    Of a single entry without ``vmap``, which takes longer, and which some layers do not know.
+    """
+    return (
+        vmap(function)(*stacks) if len(stacks[0]) > 1 else function(*(s[0] for s in stacks))[None]
+    )
 
 
 def _find_likelihood(name: object, sd: float) -> tuple[Tensors, Tensors]:

@@ -61,14 +61,14 @@ class WeightPosterior(OneDataSet):
 
     posterior = None
     evaluate: Evaluation
+    noise_sd: float | None = None  # of a regression
 
     def __init__(
         self, data: Data, shapes: Mapping[str, tuple[int, ...]], dtype: np.dtype, settings: Settings
     ) -> None:
         self._X, self._y = read_rows(data, "data")
         self.test = None if settings.test is None else read_rows(settings.test, "test")
-        labels = self._y if self._y.ndim == 1 and self._y.dtype.kind in "iub" else None
-        parts = make_shards(len(self._y), labels, settings.sharding)
+        parts = make_shards(len(self._y), labels_of(self._y), settings.sharding)
         self._rows, self._mask = pad_rows(parts)
         self.counts = np.array([len(part) for part in parts])
         self.agents, self.dtype, self._shapes = len(parts), np.dtype(dtype), dict(shapes)
@@ -140,17 +140,20 @@ class WeightPosterior(OneDataSet):
         """Return the gradient of each agent's share of the prior, (chains, agents, dim)."""
         return self._decay * x.astype(self.dtype, copy=False)
 
-    def predict(self, x: Array, X: ArrayLike) -> Array:
+    def predict(self, x: Array, X: ArrayLike) -> Array | tuple[Array, Array]:
         """Return class probabilities of rows X at weights x (..., dim), (..., rows, classes).
 
-        Of a regression they are means, (..., rows).
+        Of a regression means and standard deviations of a normal, each (..., rows).
         """
         features = self._convert(np.asarray(X))
         w = np.ascontiguousarray(x.reshape(-1, self.dim), dtype=self.dtype)
         size = self._chunk(len(features))
         parts = [self.predictions(w[k : k + size], features) for k in range(0, len(w), size)]
         predicted = np.concatenate(parts)
-        return predicted.reshape(*x.shape[:-1], *predicted.shape[1:])
+        predicted = predicted.reshape(*x.shape[:-1], *predicted.shape[1:])
+        if self.noise_sd is None:
+            return predicted
+        return predicted, np.full_like(predicted, self.noise_sd)
 
     def initial(self, shape: tuple[int, int, int], rng: np.random.Generator) -> Array:
         """Return starts (chains, agents, dim): a draw for each chain, where all agents begin."""
@@ -230,6 +233,11 @@ class WeightPosterior(OneDataSet):
         texts = (f"{way} {1e3 * seconds[way]:.3g} ms" for way in seconds)
         self._timed = f" ({', '.join(texts)}, of {chains * self.agents} mini-batches of {batch})"
         return "vmap" if seconds["vmap"] < CLEARLY * seconds["loop"] else "loop"
+
+
+def labels_of(y: Array) -> Array | None:
+    """Return targets y as the labels by which rows may be split; None if they are no labels."""
+    return y if y.ndim == 1 and y.dtype.kind in "iub" else None
 
 
 def read_rows(data: object, name: str) -> tuple[Array, Array]:

@@ -48,7 +48,8 @@ class Problem(OneDataSet):
         many points agents have.
     predict
         (x, X) -> class probabilities of rows X, (chains, few, rows, classes), at x (chains, few,
-        dim), for ``concord.predictive``; few: agents, or the network average alone.
+        dim), for ``concord.predictive``; few: agents, or the network average alone. Of a
+        regression a pair, means (chains, few, rows) and standard deviations.
     posterior
         The exact posterior, where it is a ``concord.Gaussian(mean, cov)``.
     reference
@@ -187,7 +188,9 @@ def _evaluate(
     read_only.flags.writeable = False
     answer = function(read_only, *more)
     check_masks(answer, name)
-    values = np.array(answer)  # a copy: the function may return x, or one array again and again
+    # A copy, for the function may return x, or one array again and again. It is made by numpy:
+    # tensors of PyTorch do not know the request for one that np.array would pass on.
+    values = np.asarray(answer).copy(order="K")
     if values.dtype.kind not in "fiub":
         raise ConcordError(f"{name}: it returned {short(answer)}; return an array of numbers")
     if values.shape != shape:

@@ -30,6 +30,7 @@ Field = Callable[[np.ndarray], np.ndarray]
 POINTS = 256  # that the fit is a mean over
 DRAWN = 2**14  # points that stand for the posterior
 LEAST_DRAWS = 1000  # that these are worth, so that a mean errs by 0.03 standard deviations at most
+SADDLE = -1e-4  # eigenvalue of a scaled Hessian, below what finite differences leave of zero
 NEWTON, SWEEPS = 200, 400
 
 
@@ -163,11 +164,17 @@ def find_mode(field: Field, agents: int, start: np.ndarray) -> tuple[np.ndarray,
             whole = hessians.sum(axis=0)
             curved = np.diag(whole)  # by which units of the coordinates do not count
             units = np.sqrt(np.maximum(curved, 1e-14 * np.abs(curved).max() + 1e-300))
-            if np.linalg.eigvalsh(whole / np.outer(units, units))[0] <= 1e-10:
+            least = np.linalg.eigvalsh(whole / np.outer(units, units))[0]
+            if least < SADDLE:
                 raise ConcordError(
-                    "problem: the Hessian of its potential is not positive definite at the "
-                    f"stationary point {format_point(x)} (least eigenvalue {values[0]:.3g}); add "
-                    "a prior, or remove parameters that the data say nothing of"
+                    f"problem: its potential has a saddle at {format_point(x)}, which is no mode "
+                    f"(least eigenvalue of the Hessian {values[0]:.3g}); start elsewhere"
+                )
+            if least <= 1e-10:
+                raise ConcordError(
+                    "problem: the Hessian of its potential is singular at the stationary point "
+                    f"{format_point(x)} (least eigenvalue {values[0]:.3g}), since some parameters "
+                    "have no proper prior and no data; give them one, or remove them"
                 )
             return x, hessians
         length = 1.0

@@ -3,11 +3,14 @@
 import inspect
 import os
 import platform
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
+
+import numpy as np
 
 from concord import kinds
 from concord.contracts import DataSets, Stream
@@ -57,9 +60,14 @@ def declare(library: str) -> ProblemDeclaration:
 
 def check(params: Params, agents: int) -> None:
     """Raise a ConcordError for files that do not exist, or lie outside of the study's folder."""
-    for name in FILES:
-        if (path := getattr(params, name)) is not None:
-            require_file(Path(path), name)
+    require_files(params, FILES)
+
+
+def require_files(params: Options, keys: Sequence[str]) -> None:
+    """Raise a ConcordError unless the files that options of these keys name are in the folder."""
+    for key in keys:
+        if (path := getattr(params, key)) is not None:
+            require_file(Path(path), key)
 
 
 def require_file(path: Path, key: str) -> Path:
@@ -96,6 +104,34 @@ def configure_jax(library: str, resources: Path) -> None:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 
+def load_function(file: str, name: str) -> Callable[..., Any]:
+    """Return a function of a study's Python file, which is executed."""
+    path = require_file(Path(file), "file")
+    function: Callable[..., Any] | None = getattr(_execute(path), name, None)
+    if not callable(function):
+        raise ConcordError(f"{path}: it defines no function {name!r}; name one it has")
+    return function
+
+
+def read_columns(data: str | None) -> dict[str, np.ndarray]:
+    """Return the columns of a study's table by name; none without a table."""
+    return readers.table(require_file(Path(data), "data")) if data is not None else {}
+
+
+def check_arguments(function: Callable[..., Any], file: str, arguments: Mapping[str, Any]) -> None:
+    """Raise a ConcordError if a function of a study's file does not take arguments of such names.
+
+    They are columns of a table, or options.
+    """
+    try:
+        inspect.signature(function).bind(**arguments)
+    except TypeError as error:
+        raise ConcordError(
+            f"{file}: {function.__name__} cannot be called with the table's columns and options "
+            f"({', '.join(arguments) or 'there are none'}): {error}; give its arguments their names"
+        ) from None
+
+
 def build_model(
     library: str,
     params: Params,
@@ -110,18 +146,9 @@ def build_model(
     over the agents. data_sets: their folder is that in which compiled code is cached.
     """
     configure_jax(library, data_sets.folder)
-    path = require_file(Path(params.file), "file")
-    function = getattr(_execute(path), params.function, None)
-    if not callable(function):
-        raise ConcordError(f"{path}: it defines no function {params.function!r}; name one it has")
-    columns = readers.table(require_file(Path(params.data), "data")) if params.data else {}
-    try:
-        inspect.signature(function).bind(**columns)
-    except TypeError as error:
-        raise ConcordError(
-            f"{path}: {params.function} cannot be called with the table's columns "
-            f"({', '.join(columns) or 'there is none'}): {error}; give its arguments their names"
-        ) from None
+    function = load_function(params.file, params.function)
+    columns = read_columns(params.data)
+    check_arguments(function, params.file, columns)
     options = {
         "over": params.over,
         "coordinates": params.coordinates,

@@ -191,7 +191,10 @@ class Run(Keys, kw_only=True, dict=True, eq=False):
 
     @property
     def modules(self) -> tuple[Path, ...]:
-        """Return the files of the run's kinds, which are chosen by name and not imported."""
+        """Return the files of the run's kinds, which are chosen by name and not imported.
+
+        And the study's Python files that its problem names, which may import others.
+        """
         chosen: list[Chosen] = [self.sampler, self.problem, self.topology]
         chosen += [self.partition, self.initial]
         if self.network is not None and self.network.compression is not None:
@@ -199,7 +202,8 @@ class Run(Keys, kw_only=True, dict=True, eq=False):
         steps = {each for each in astuple(self.sampler.params) if isinstance(each, Schedule)}
         parts = [(part.room, part.kind) for part in chosen]
         parts += [("schedules", kind) for kind in sorted({step.kind for step in steps})]
-        return tuple(kinds.location(room, kind) for room, kind in parts)
+        own = (path for path in self.files if path.suffix == ".py")
+        return *(kinds.location(room, kind) for room, kind in parts), *own
 
 
 def recorded_iterations(document: Mapping[str, Any]) -> Sequence[int]:

@@ -70,7 +70,8 @@ def test_units_of_coordinates_do_not_make_a_mode_flat():
     [
         (lambda x: np.ones_like(x), "no mode was found"),
         (lambda x: x * np.nan, "no mode was found"),
-        (lambda x: np.stack([x[..., 0], 0 * x[..., 1]], axis=-1), "not positive definite"),
+        (lambda x: np.stack([x[..., 0], 0 * x[..., 1]], axis=-1), "singular .* no proper prior"),
+        (lambda x: np.stack([x[..., 0], x[..., 1] ** 3 - x[..., 1]], axis=-1), "a saddle at .0, 0"),
     ],
 )
 def test_what_has_no_mode_is_refused_in_one_sentence(gradient, says):

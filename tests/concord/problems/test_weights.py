@@ -218,7 +218,8 @@ def test_likelihoods_of_two_classes_and_of_numbers():
     normal = of_torch(module, (X, aims), likelihood="normal", noise_sd=0.5, **common)
     expected = (((aims - outputs) / 0.5) ** 2 / 2 + np.log(0.5 * np.sqrt(2 * np.pi))).sum()
     assert np.allclose(normal.potential(x), expected, rtol=1e-12)
-    assert np.allclose(normal.predict(x, X)[0, 0], outputs, rtol=1e-12)
+    mean, sd = normal.predict(x, X)
+    assert np.allclose(mean[0, 0], outputs, rtol=1e-12) and (sd == 0.5).all()
 
     def laplace(outputs, y):
         return -(outputs[:, 0] - y).abs()
@@ -276,15 +277,44 @@ def test_rows_that_depend_on_each_other_are_refused():
         of_torch(Centered())
 
 
-@pytest.mark.parametrize("distance", [concord.w2, concord.bias2])
-def test_distances_of_networks_name_predictions_and_references(distance):
+@pytest.mark.parametrize("make", ["torch", "jax"])
+def test_regressions_of_both_libraries_have_the_scores_of_their_equations(make):
+    """A linear network, with a known standard deviation of its targets."""
+    library, aims = pytest.importorskip(make), X @ [1.0, -1.0, 0.5]
+    options = {"agents": 2, "noise_sd": 0.5, "evaluate": "loop", "test": (X, aims)}
+    if make == "torch":
+        layer = library.nn.Linear(3, 1, bias=False)
+        problem = concord.from_torch(layer, (X, aims), likelihood="normal", **options)
+    else:
+
+        def log_likelihood(w, x, y):
+            return library.scipy.stats.norm.logpdf(y, x @ w, 0.5)
+
+        start = np.zeros(3, np.float32)
+        predict = {"predict": lambda w, X: X @ w}
+        problem = concord.from_jax(log_likelihood, start, (X, aims), **predict, **options)
+    steps = {"step_size": 1e-3, "iterations": 5, "chains": 2}
+    trace = concord.sample("de_sgld", problem, "complete", **steps)
+    scores = concord.predictive(trace, problem).sel(draw=5, agent=1)
+    errors = aims - trace["x"][:, 5, 1] @ X.T
+    assert np.isclose(scores.mse, (errors**2).mean(), rtol=1e-5)
+    nll = (errors**2).mean() / 2 / 0.5**2 + np.log(2 * np.pi * 0.5**2) / 2
+    assert np.isclose(scores.nll, nll, rtol=1e-5)
+
+
+def test_distances_of_networks_name_predictions_and_references():
+    """Also of few weights, whose prior is proper, and which have no Gaussian about zero."""
     torch = pytest.importorskip("torch")
-    module = torch.nn.Sequential(torch.nn.Linear(3, 30), torch.nn.Tanh(), torch.nn.Linear(30, 3))
-    run = {"step_size": 1e-3, "batch_size": 2, "iterations": 20}
-    problem = of_torch(module)
-    trace = concord.sample("de_sgld", problem, "ring", chains=2, **run)
-    with pytest.raises(ConcordError, match=r"of 213 weights .* concord.predictive.* reference="):
-        distance(trace, problem)
+    nn, run = torch.nn, {"step_size": 1e-3, "batch_size": 2, "iterations": 20, "chains": 2}
+    for units, reason in ((2, ": .* saddle at"), (30, ";")):
+        module = nn.Sequential(nn.Linear(3, units), nn.Tanh(), nn.Linear(units, 3))
+        problem = of_torch(module)
+        trace = concord.sample("de_sgld", problem, "ring", **run)
+        says = rf"of {7 * units + 3} weights of a network is known{reason}.*predictive.*reference="
+        for distance in (concord.w2, concord.bias2):
+            with pytest.raises(ConcordError, match=says) as error:
+                distance(trace, problem)
+            assert "prior" not in str(error.value)
     draws = np.random.default_rng(0).standard_normal((50, 213))
     known = of_torch(module, reference=draws)
     assert np.isfinite(concord.bias2(trace, known, warm_up=5).value).all()

@@ -561,7 +561,7 @@ def test_what_only_one_side_varies_is_compared_with_all_of_it():
 # Runs whose chains are others on another machine
 
 
-LENET = {"problem": {"kind": "lenet"}}
+LENET = {"problem": {"kind": "torch"}}
 
 
 def amplified(experiment: str, *rows: tuple[Any, ...], chains: int, **labels: Any) -> Measured:

@@ -11,6 +11,7 @@ import concord
 from concord import kinds
 from concord.errors import ConcordError
 from concord_cli.__main__ import main
+from concord_studies import digests
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
 
@@ -164,3 +165,128 @@ def test_a_model_of_a_study_is_that_of_python(folder, library) -> None:
     (folder / "rows.csv").write_text("x,y,z\n1,2,3\n")
     with pytest.raises(ConcordError, match=r"called with the table's columns .x, y, z.: .*'seed'"):
         run_of(folder, own).build_problem(folder / "resources")
+
+
+NETWORKS = {
+    "torch": """
+import torch
+from .plugins.shapes import HIDDEN
+
+def network(x, y, noise_sd=1.0):
+    module = torch.nn.Sequential(
+        torch.nn.Linear(1, HIDDEN), torch.nn.Tanh(), torch.nn.Linear(HIDDEN, 2)
+    )
+    rows = x[:, None].astype("float32"), (y > 0).astype(int)
+    return {"module": module, "data": rows, "prior_sd": 2.0, "test": rows}
+""",
+    "jax": """
+import jax
+from .plugins.shapes import HIDDEN
+
+def network(x, y, noise_sd=1.0):
+    def log_likelihood(params, x, y):
+        return jax.nn.log_softmax(jax.numpy.tanh(x @ params["U"]) @ params["V"])[y]
+
+    def predict(params, X):
+        return jax.nn.softmax(jax.numpy.tanh(X @ params["U"]) @ params["V"])
+
+    def draw(key):
+        U, V = jax.random.normal(key, (1, HIDDEN)), jax.random.normal(key, (HIDDEN, 2))
+        return {"U": U, "V": V}
+
+    rows = x[:, None], (y > 0).astype(int)
+    test = {"own": rows, "other": (rows[0][:4], rows[1][:4])}
+    return {"log_likelihood": log_likelihood, "params": draw, "predict": predict, "data": rows,
+            "prior_sd": 2.0, "test": test, "examples": {"own": {"first": 0}}}
+""",
+}
+NETWORK = "{ kind: KIND, file: net.py, data: rows.csv }"
+
+
+@pytest.fixture
+def with_network(folder):
+    def write(kind: str, code: str = "") -> str:
+        (folder / "plugins").mkdir(exist_ok=True)
+        (folder / "plugins/shapes.py").write_text("HIDDEN = 3\n")
+        (folder / "net.py").write_text(code or NETWORKS[kind])
+        return NETWORK.replace("KIND", kind)
+
+    return write
+
+
+@pytest.fixture
+def precision():
+    """Put JAX's precision back, which a study's problems set for all of a process."""
+    jax = pytest.importorskip("jax")
+    before = jax.config.jax_enable_x64
+    yield
+    jax.config.update("jax_enable_x64", before)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", ["torch", "jax"])
+def test_a_network_of_a_study_is_that_of_python(folder, with_network, precision, kind) -> None:
+    """With the study's rows of each agent; gradients do not depend on which way is faster."""
+    pytest.importorskip(kind)
+    run = run_of(folder, with_network(kind))
+    problem = run.build_problem(folder / "resources")
+    assert problem.summary()["evaluated by"] == "vmap" and problem.counts.tolist() == [3, 3, 3]
+    x = problem.initial((2, 3, problem.dim), np.random.default_rng(0))
+    labels = (ROWS[:, 1] > 0).astype(int)
+    chances = problem.predict(x, ROWS[:, :1].astype(problem.dtype))
+    likelihood = np.log(np.take_along_axis(chances, labels[None, None, :, None], -1))[..., 0]
+    prior = 0.5 * (x.astype(float) ** 2).sum(axis=-1) / 4 / 3
+    at_one_place = np.repeat(x[:, :1], 3, axis=1)
+    found = problem.potential(at_one_place).sum(axis=1)
+    np.testing.assert_allclose(found, 3 * prior[:, 0] - likelihood[:, 0].sum(axis=-1), rtol=1e-5)
+    tests = {"torch": ["test"], "jax": ["own", "other"]}[kind]
+    assert list(problem.tests) == tests
+    assert problem.predictive(x).shape == (2, 3, 9 + 4 * (kind == "jax"), 2)
+    np.testing.assert_array_equal(problem.predictive(x)[:, :, :9], chances)
+
+
+def test_what_a_study_s_file_imports_counts_as_code_of_its_runs(folder, with_network) -> None:
+    def digest() -> object:
+        digests.forget_files()
+        return digests.digest_code(*run_of(folder, problem).modules)
+
+    problem = with_network("torch")
+    before = digest()
+    assert digest() == before
+    (folder / "plugins/shapes.py").write_text("HIDDEN = 4\n")
+    assert digest() != before
+
+
+@pytest.mark.parametrize(
+    ("code", "options", "sentence"),
+    [
+        ("def network(x, y):\n    return 1", "", r"net.py: network returned 1; return the argum"),
+        (
+            "def network(x, y):\n    return {'module': 1, 'data': 2, 'shards': 3}",
+            "",
+            r"net.py: network returned an argument 'shards'; choose one of data",
+        ),
+        ("def network(x):\n    return {}", "", r"network cannot be called with .*\(x, y\)"),
+        (
+            "def network(x, y):\n    return {}",
+            ", options: { y: 2 }",
+            "options: y is a column of .*rows.csv, too; rename one",
+        ),
+        ("def net(x, y):\n    return {}", "", "it defines no function 'network'"),
+    ],
+)
+def test_networks_that_do_not_fit_are_one_sentence(
+    folder, with_network, code, options, sentence
+) -> None:
+    pytest.importorskip("torch")
+    problem = with_network("torch", code).replace(" }", f"{options} }}")
+    with pytest.raises(ConcordError, match=sentence):
+        run_of(folder, problem).build_problem(folder / "resources")
+
+
+def test_a_network_without_its_library_is_one_sentence(folder, with_network, monkeypatch) -> None:
+    run = run_of(folder, with_network("torch"))
+    monkeypatch.setattr("concord.models.model.find_spec", lambda name: None)
+    assert "PyTorch, which is not installed" in run.unavailable
+    with pytest.raises(ConcordError, match=r"PyTorch, which is not installed.*'\.\[torch\]'"):
+        run.build_problem(Path("resources"))

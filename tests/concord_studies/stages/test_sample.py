@@ -21,9 +21,9 @@ from concord_studies.runs.sample import sample
 readers = everything.shared("parayil2020", "readers")
 
 ROOT = Path(__file__).parents[3]
-# Which need a table, PyTorch, and draws of a certified run.
+# Which need a table, a file, and draws of a certified run.
 DATA = {
-    *("numpyro", "pymc", "posterior", "table", "ball", "gaussian_product", "lenet"),
+    *("numpyro", "pymc", "torch", "jax", "posterior", "table", "ball", "gaussian_product"),
     *("breast_cancer", "linear_regression_data", "ridge_digits"),
 }
 CHAINS = CHAINS_PER_BLOCK + 20
