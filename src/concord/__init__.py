@@ -38,7 +38,11 @@ _PUBLIC = {
     "w2": "distances",
 }
 # What needs studies, or the arena, lives there.
-_MOVED = {"load_run": "concord_studies", "recommend": "concord_arena"}
+_MOVED = {
+    "bias_map": "concord_arena",
+    "load_run": "concord_studies",
+    "recommend": "concord_arena",
+}
 __all__ = ["__version__", *_PUBLIC]
 
 
@@ -48,7 +52,9 @@ def __getattr__(name: str) -> object:
         package = _MOVED[name]
         raise AttributeError(f"concord.{name} is {package}.{name} now: import {package}")
     if name not in _PUBLIC:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        nearest = import_module(f"{__name__}.errors").nearest
+        remedy = nearest(name, _PUBLIC.keys() | _MOVED.keys())
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; {remedy}")
     module = import_module(f"{__name__}.{_PUBLIC[name]}")
     return module if name == "problems" else getattr(module, name)
 

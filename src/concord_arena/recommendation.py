@@ -12,7 +12,7 @@ import pandas
 from threadpoolctl import threadpool_limits
 
 from concord import streams
-from concord.errors import ConcordError, short
+from concord.errors import ConcordError, short, suggest_names
 from concord.laws.read_off import NoLaw
 from concord.memory import BYTES, require_memory
 from concord.networks.construction import network as network_of
@@ -109,6 +109,7 @@ class Answer(Summarized):
         return describe.plot(self._question, self._rows)
 
 
+@suggest_names
 def recommend(
     problem: Problem,
     network: Any,
