@@ -59,11 +59,11 @@ report: reproduce ## results/report.html: figures and tables that have been made
 	@! grep -o 'System Message: [^&]*' results/report.html || { echo "Captions of the report are no valid reStructuredText: mend what docutils says above." >&2; exit 1; }
 
 site: $(READY) ## site/: findings, figures, tables and documents as pages, of whatever has been made
-	@$(BIN)/python -c 'import furo, myst_parser' 2> /dev/null || $(PIP) install -q --no-build-isolation -e '.[docs]'
+	@$(BIN)/python -c 'import furo, myst_parser' 2> /dev/null || $(PIP) install -q --no-build-isolation -c envs/extras.txt -e '.[docs]'
 	$(SNAKEMAKE) site $(ARGUMENTS)
 
 crate: $(READY) ## results/crate.zip: what was made, in one file
-	@$(BIN)/python -c 'import rocrate' 2> /dev/null || $(PIP) install -q --no-build-isolation -e '.[crate]'
+	@$(BIN)/python -c 'import rocrate' 2> /dev/null || $(PIP) install -q --no-build-isolation -c envs/extras.txt -e '.[crate]'
 	$(SNAKEMAKE) crate $(ARGUMENTS)
 
 metadata: $(READY) ## CITATION.cff, .zenodo.json and codecheck.yml of this version; the lock's SBOM, results/sbom.json

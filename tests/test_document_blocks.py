@@ -15,6 +15,7 @@ import concord
 from concord import kinds
 from concord.options import build
 from concord_cli.__main__ import _parser, main
+from concord_studies.claims.claim import build_case
 from concord_studies.claims.texts import Number, list_placeholders
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.sections import Output
@@ -154,9 +155,10 @@ def test_lazy_agents_are_nearer_at_the_large_step_only(tutorial):
     assert far[0.02, plug] > point > far[0.002, plug]
 
 
-def test_the_tests_of_ones_own_metric_and_figure(tmp_path):
-    study = tmp_path / "config" / "papers" / "mystudy"
-    paths = [study / "plugins" / name for name in ("metrics/spread.py", "figures/spreads.py")]
+def test_the_tests_of_ones_own_metric_figure_table_and_topology(tmp_path):
+    study, text = tmp_path / "config" / "papers" / "mystudy", page("plugins.md").read_text()
+    names = re.findall(r"`(plugins/(?:metrics|figures|tables|topologies)/\w+\.py)`", text)
+    paths = [study / name for name in names]
     for path, code in zip(
         [*paths, tmp_path / "test_mine.py"], fenced(page("plugins.md"), "python"), strict=True
     ):
@@ -164,7 +166,14 @@ def test_the_tests_of_ones_own_metric_and_figure(tmp_path):
         path.write_text(code)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_mine.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert "2 passed" in done.stdout, done.stdout
+    assert "4 passed" in done.stdout, done.stdout
+
+
+def test_a_claim_about_ones_own_metric_is_read():
+    (block,) = fenced(page("plugins.md"), "yaml")
+    (claim,) = yaml.safe_load(block)["claims"].values()
+    case = build_case({key: claim[key] for key in ("check", "reason")}, claim["rule"], "plugins.md")
+    assert case.reason.endswith(claim["reason"])
 
 
 def test_the_workflow_inside_another_one_is_that_of_a_template():

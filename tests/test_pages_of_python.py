@@ -19,11 +19,14 @@ def blocks(path: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```$", (ROOT / path).read_text(), re.M | re.S)
 
 
-def test_the_five_lines_of_the_readme_run():
+def test_the_ten_lines_of_the_readme_run_and_draw(tmp_path, monkeypatch, capsys):
     (code,) = blocks("README.md")
-    assert len(code.split("\n")) - code.count("\n\n") - 1 == 5
+    assert code.count("\n") == 10
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 90
+    monkeypatch.chdir(tmp_path)
     names = {}
     exec(code, names)
+    assert (tmp_path / "w2.png").stat().st_size > 5000 and "average" in capsys.readouterr().out
     trace, law, posterior = names["trace"], names["law"], names["problem"].posterior
     assert trace["x"].shape == (4, 10_001, 8, 2) and law.mean.shape == (10_001, 8, 2)
     assert arviz_stats.rhat(trace.to_arviz()).x.max() < 1.01  # as the README says

@@ -47,7 +47,8 @@ __all__ = ["__version__", *_PUBLIC]
 def __getattr__(name: str) -> object:
     """Import a public name when it is asked for."""
     if name not in _PUBLIC:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        remedy = import_module(f"{__name__}.errors").nearest(name, _PUBLIC)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; {remedy}")
     module = import_module(_PUBLIC[name])
     return module if name == "problems" else getattr(module, name)
 

@@ -63,6 +63,8 @@ class ChosenSampler(Chosen):
         for key in options:
             if key not in names:
                 remedy = nearest(key, [*names, *ARGUMENTS])
+                if key in ARGUMENTS:  # of ``sample``
+                    remedy = "a law takes none; leave it out"
                 raise ConcordError(f"{place_of_key('sampler', key)}: unknown key; {remedy}")
         choice = cls.__new__(cls)
         choice._choose(sampler, {**stated, **options}, "sampler")
@@ -99,7 +101,8 @@ def class_of(sampler: object, where: str) -> type[Algorithm]:
         return sampler
     if not isinstance(sampler, str):
         raise ConcordError(
-            f"{where}: {short(sampler)} is none; give its name, or a class of concord.Sampler"
+            f"{where}: {short(sampler)} is none; give its name, such as 'de_sgld', or a class of "
+            "concord.Sampler"
         )
     return kinds.find("samplers", sampler, where)
 

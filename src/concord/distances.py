@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from concord import streams
-from concord.errors import ConcordError, short, warn_of_divergence
+from concord.errors import ConcordError, short, suggest_names, warn_of_divergence
 from concord.laws import wasserstein
 from concord.laws.exact import Law
 from concord.laws.gaussian import Gaussian
@@ -40,6 +40,7 @@ Posterior = Problem | Reference | np.ndarray
 _ESTIMATES: WeakKeyDictionary[Problem, Reference] = WeakKeyDictionary()
 
 
+@suggest_names
 def w2(result: Trace | Law, posterior: Posterior, *, warm_up: int | None = None) -> xarray.Dataset:
     r"""Return the 2-Wasserstein distance to the posterior of each agent, and of their average.
 
@@ -223,6 +224,7 @@ def effective_sample_size(draws: np.ndarray) -> float:
     return min(float(sizes.min()), draws.shape[0] * draws.shape[1])
 
 
+@suggest_names
 def bias2(
     result: Trace | Law, posterior: Posterior, *, warm_up: int | None = None
 ) -> xarray.Dataset:

@@ -1,9 +1,16 @@
 """User-facing error, with an optional "did you mean", and the warning that chains diverged."""
 
 import difflib
+import functools
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import ParamSpec, TypeVar
+
+from concord.synonyms import SYNONYMS
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 LISTED = 20  # options that a message names
 COMPARED = 100  # characters of a word that are compared with options; comparing is slow
@@ -40,16 +47,29 @@ class DivergenceWarning(UserWarning):
 
 
 def nearest(word: object, options: Iterable[str]) -> str:
-    """Return a remedy: the option most like ``word`` if one is close, else the options."""
-    names = sorted(options)
-    alike = 0.6 if len(str(word)) > 2 else 0.5  # one letter of two may differ
+    """Return a remedy: the option most like ``word`` if one is close, else the options.
+
+    Case and punctuation do not count, and ``SYNONYMS`` has the words of other libraries.
+    """
+    names, letters = sorted(options), _letters(word)
+    meanings = [
+        meant for meant, words in SYNONYMS.items() if letters in map(_letters, words.split())
+    ]
+    alike = 0.6 if len(letters) > 2 else 0.5  # one letter of two may differ
+    same = [name for name in names if _letters(name) == letters]
+    same += [meant for meant in meanings if meant.partition("=")[0] in names]
     close = difflib.get_close_matches(str(word)[:COMPARED], names, n=1, cutoff=alike)
-    if close:
-        return f"did you mean {close[0]!r}?"
+    if same or close:
+        return f"did you mean {[*same, *close][0]!r}?"
     if not names:
         return "there are none to choose from"
     more = f", ... ({len(names)} in all)" if len(names) > LISTED else ""
     return "choose one of " + ", ".join(names[:LISTED]) + more
+
+
+def _letters(word: object) -> str:
+    """Return the letters and digits of a word in lower case."""
+    return "".join(filter(str.isalnum, str(word)[:COMPARED].lower()))
 
 
 def require_known(what: str, name: object, names: Iterable[str], where: str) -> None:
@@ -74,13 +94,36 @@ def short(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+def suggest_names(function: Callable[P, R], name: str = "") -> Callable[P, R]:
+    """Return a function that refuses an unknown keyword with the option that may be meant.
+
+    name: of the function, for messages; "": its own.
+    """
+    from inspect import signature  # a few milliseconds, which most commands need not spend
+
+    known = signature(function).parameters
+
+    @functools.wraps(function)
+    def checked(*values: P.args, **options: P.kwargs) -> R:
+        if unknown := [key for key in options if key not in known]:
+            remedy = nearest(unknown[0], known)
+            raise ConcordError(f"{name or function.__name__}.{unknown[0]}: unknown key; {remedy}")
+        return function(*values, **options)
+
+    return checked
+
+
 def warn_of_divergence(
     what: str, message: str, remedy: str = "sample again with a smaller step_size"
 ) -> None:
-    """Issue a ``DivergenceWarning`` at the line that called a public function.
+    """Issue a ``DivergenceWarning`` at the line of the caller's code.
 
     what: that function's name. message: what diverged; "" for no warning. remedy: what the user may
     do.
     """
     if message:
-        warnings.warn(f"{what}: {message}; {remedy}", DivergenceWarning, stacklevel=3)
+        from inspect import stack
+
+        modules = [frame.frame.f_globals.get("__name__", "") for frame in stack(0)]
+        level = next(n for n, name in enumerate(modules, 1) if not name.startswith("concord."))
+        warnings.warn(f"{what}: {message}; {remedy}", DivergenceWarning, stacklevel=level)

@@ -39,6 +39,16 @@ def classes_of_options(hint: object) -> list[type[msgspec.Struct]]:
     return [one for one in types_of_hint if issubclass(one, msgspec.Struct)]
 
 
+def complete(options: object, given: dict[str, Any]) -> dict[str, Any]:
+    """Return given options with those that a class needs, an Ellipsis where no value is clear.
+
+    options: the class.
+    """
+    fields: tuple[Any, ...] = msgspec.structs.fields(options)  # type: ignore[arg-type]
+    needed = {f.encode_name: next(iter(choices(f.type)), ...) for f in fields if f.required}
+    return {**needed, **given}
+
+
 def choices(hint: object) -> tuple[object, ...]:
     """Return the values that a type hint lists as ``Literal``; none for other types."""
     return tuple(v for o, _ in members(hint) if get_origin(o) is Literal for v in get_args(o))

@@ -7,7 +7,15 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 
 from concord.errors import nearest, short
-from concord.hints import SIGNS, choices, classes_of_options, meaning_of, members, tagged_kinds
+from concord.hints import (
+    SIGNS,
+    choices,
+    classes_of_options,
+    complete,
+    meaning_of,
+    members,
+    tagged_kinds,
+)
 from concord.values import HUGEST, TINIEST, is_computable, parse_self, place_of_key
 
 NAMES = {
@@ -28,6 +36,8 @@ def describe_type(hint: object) -> str:
             word = str(rules["title"])
         elif shape is Literal:
             word = " | ".join(map(str, arguments))
+        elif shape is dict and arguments and choices(arguments[0]):
+            word = f"mapping of {' to '.join(map(describe_type, arguments))}"
         elif shape is tuple and Ellipsis in arguments:
             word = f"list of {describe_type(arguments[0])}"
         elif shape is tuple:
@@ -75,7 +85,33 @@ def describe_mistake(error: msgspec.ValidationError, hint: object, value: Any, w
         return f"{at}{short(value)} is not allowed; {nearest(value, map(str, choices(hint)))}"
     kinds = ", ".join(tagged_kinds(hint))
     wish = f"a mapping with a kind: {kinds}" if kinds else describe_type(hint)
+    example = _example(hint, value)
+    wish += f", such as {example}" if example else ""
     return f"{at}{short(value)} does not fit; give {wish}"
+
+
+def _example(hint: object, value: Any) -> str:
+    """Return a value of a type, as it is written, that a caller may have meant; "" for none.
+
+    value: what the caller gave, which may be an integer as a float, the option that a mapping needs
+    (2000 for ``{"gradients": 2000}``), or the name of a kind.
+    """
+    meant: list[Any] = [int(value)] if isinstance(value, float) and value.is_integer() else []
+    for one in classes_of_options(hint):
+        tag = one.__struct_config__.tag
+        kind = {"kind": tag} if tagged_kinds(hint) else {}
+        if kind and tag == value:
+            return written({**kind, **complete(one, {})})
+        names = [field.encode_name for field in msgspec.structs.fields(one)]
+        meant += [{**kind, **complete(one, {name: value})} for name in names]
+    meant += [{key: value} for key in choices(next(iter(_parts(hint, dict)), None))]
+    return next((written(each) for each in meant if _fits(hint, each)), "")
+
+
+def written(value: object) -> str:
+    """Return an example as it is written, with ... for what is left to the reader; "" if long."""
+    text = repr(value).replace("Ellipsis", "...")
+    return text if len(text) <= 100 else ""
 
 
 def _follow(path: str, hint: object, value: Any, where: str) -> tuple[Any, Any, str]:

@@ -31,9 +31,9 @@ import msgspec
 from msgspec import Meta
 
 from concord.errors import ConcordError, short
-from concord.hints import members
-from concord.kinds import ROOMS, find, names, options_of
-from concord.mistakes import describe_mistake, describe_number
+from concord.hints import complete, members
+from concord.kinds import ROOMS, exists, find, names, options_of
+from concord.mistakes import describe_mistake, describe_number, written
 from concord.values import PLAIN, is_computable, parse_self, without_numpy
 
 T = TypeVar("T")
@@ -130,6 +130,7 @@ class Chosen:
     """A plug-in chosen by name with its options, parsed from ``{kind: ring, ...}``."""
 
     room: ClassVar[str]
+    example: ClassVar[str] = ""  # of a mapping, for messages
     __slots__ = ("kind", "module", "params")
 
     def __init__(self, kind: str, **options: object) -> None:
@@ -151,7 +152,11 @@ class Chosen:
         if isinstance(value, cls):
             return value
         if not isinstance(value, dict) or "kind" not in value:
-            wish = f"give a mapping with a kind: {', '.join(names(cls.room))}"
+            wish, example = f"give a mapping with a kind: {', '.join(names(cls.room))}", cls.example
+            if exists(cls.room, value):
+                options = options_of(find(cls.room, value, where))
+                example = written({"kind": value, **complete(options, {})})
+            wish += f", such as {example}" if example else ""
             raise ConcordError(f"{where}: {short(value)} does not fit; {wish}")
         choice = cls.__new__(cls)
         choice._choose(value["kind"], {k: v for k, v in value.items() if k != "kind"}, where)

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from concord import streams
 from concord.arguments import network_for
 from concord.distances import MOST_WEIGHTS
-from concord.errors import ConcordError, short
+from concord.errors import ConcordError, short, suggest_names
 from concord.laws.read_off import NoLaw
 from concord.memory import BYTES, require_memory
 from concord.options import build
@@ -111,6 +111,7 @@ class Answer(Summarized):
         return describe.plot(self._question, self._rows)
 
 
+@suggest_names
 def recommend(
     problem: Problem,
     network: Any,

@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Figures are files; the backend that Jupyter sets may be missing here, which is an error.
     os.environ["MPLBACKEND"] = "agg"
     try:
-        options = _parser().parse_args(arguments)
+        options = _parse(sys.argv[1:] if arguments is None else arguments)
         with announce_if_long(options.text):
             call(COMMANDS[options.command], options)
         sys.stdout.flush()
@@ -234,11 +234,34 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("-o", "--output", type=Path, required=True)
     sub.add_argument("file", help="<data set>/<file> of config/datasets.yaml")
     sub.add_argument("--mirror", help="local folder searched before downloading")
+    sub = command("completion", "print the script by which a shell completes commands and options")
+    sub.add_argument(
+        "shell", choices=("bash", "zsh"), help='of `eval "$(concord completion bash)"`'
+    )
     sub = command("help", "list the commands of the stages, or the documents; explain a command")
     text = "`stages`, `documents`, or a command"
     sub.add_argument("about", nargs="?", default="stages", help=text)
-    sub.set_defaults(commands=commands.choices)
+    parser.set_defaults(commands=commands.choices)
     return parser
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """Return the options of a command; refuse a misspelt command or option with the nearest."""
+    parser = _parser()
+    if arguments and arguments[0][:1] != "-" and arguments[0] not in COMMANDS:
+        remedy = nearest(arguments[0], COMMANDS)
+        raise ConcordError(f"there is no command {arguments[0]!r}; {remedy}")
+    options, unknown = parser.parse_known_args(arguments or ["--help"])
+    if unknown:
+        known = [
+            name
+            for action in options.commands[options.command]._actions
+            for name in action.option_strings
+        ]
+        raise ConcordError(
+            f"{options.command}: there is no option {unknown[0]!r}; {nearest(unknown[0], known)}"
+        )
+    return options
 
 
 def explain(options: argparse.Namespace) -> None:
@@ -255,6 +278,31 @@ def explain(options: argparse.Namespace) -> None:
     else:
         remedy = nearest(about, [*parsers, "stages", "documents"])
         raise ConcordError(f"help: there is no command {about!r}; {remedy}")
+
+
+def completion(options: argparse.Namespace) -> None:
+    """Print a script that has a shell complete commands and options, and files elsewhere."""
+    words = {
+        name: " ".join(word for action in each._actions for word in action.option_strings)
+        for name, each in options.commands.items()
+    }
+    cases = [f'    {name}) words="{flags}" ;;' for name, flags in words.items()]
+    lines = [
+        *(
+            ["autoload -U compinit bashcompinit && compinit && bashcompinit"]
+            if options.shell == "zsh"
+            else []
+        ),
+        "_concord() {",
+        f'  local words="{" ".join(words)}"',
+        '  if [ "$COMP_CWORD" -gt 1 ]; then case "${COMP_WORDS[1]}" in',
+        *cases,
+        "  esac; fi",
+        '  COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))',
+        "}",
+        "complete -o default -F _concord concord",
+    ]
+    print(*lines, sep="\n")
 
 
 def _path(suffixes: Sequence[str]) -> Callable[[str], Path]:
@@ -325,6 +373,7 @@ COMMANDS = {
     "site": "cli.results:site",
     "crate": "cli.results:crate",
     "fetch": "studies.stages.certify:provide file output mirror",
+    "completion": "cli.__main__:completion",
     "help": "cli.__main__:explain",
 }
 

@@ -75,3 +75,22 @@ def test_what_the_user_has_set_stays(monkeypatch):
     monkeypatch.setattr(os, "environ", found)
     settle()
     assert found == {**SETTINGS, "OMP_NUM_THREADS": "4", "PATH": "here"}
+
+
+def run_command(*words: str) -> str:
+    command = [sys.executable, "-m", "concord", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+
+
+@pytest.mark.parametrize(("typed", "found"), [("desc", "describe"), ("compare x --tas", "--tasks")])
+def test_the_shell_completes_commands_and_options(typed, found):
+    script = run_command("completion", "bash")
+    assert len(script.splitlines()) <= 40
+    words = ["concord", *typed.split()]
+    ask = f"COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; _concord; echo $COMPREPLY"
+    done = subprocess.run(["bash", "-c", f"{script}{ask}"], capture_output=True, text=True)
+    assert done.stdout.strip() == found
+
+
+def test_python_runs_the_command():
+    assert run_command("--version").startswith("concord ")

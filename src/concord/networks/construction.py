@@ -123,7 +123,7 @@ def _check_keys(topology: Mapping[str, object]) -> None:
     """Raise a ConcordError for an option that neither the kind nor ``Conditions`` has."""
     options = kinds.find("topologies", topology["kind"], "network").Params.__struct_fields__
     for key in topology.keys() - {"kind", *options}:
-        keys = [*options, *Conditions.__struct_fields__]
+        keys = [*options, *Conditions.__struct_fields__, "agents", "seed"]
         raise ConcordError(f"network.{key}: unknown key; {nearest(key, keys)}")
 
 

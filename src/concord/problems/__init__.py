@@ -12,6 +12,7 @@ arrays, ``concord.problems.linear_regression(X, y, agents=20)``. Other kinds tak
 from collections.abc import Callable
 from importlib import import_module
 
+from concord.errors import nearest, suggest_names
 from concord.kinds import exists, find, names
 from concord.problem import Problem
 
@@ -22,12 +23,12 @@ def __getattr__(name: str) -> Callable[..., Problem]:
         return import_module("concord.problems.quadratic_problem").quadratic
     if name.startswith("_") or not exists("problems", name):
         raise AttributeError(
-            f"module {__name__!r} has no attribute {name!r}; kinds of studies come with "
+            f"there is no problem {name!r}; {nearest(name, __dir__())} Kinds of studies come with "
             "'import concord_studies'"
         )
     kind = find("problems", name, "problem")
     if hasattr(kind, "from_arrays"):
-        return kind.from_arrays
+        return suggest_names(kind.from_arrays, name)
     return import_module("concord.problems.from_options").from_options(kind)
 
 

@@ -83,7 +83,10 @@ class StudyFiles:
     def _read_files(self) -> None:
         """Read the study's files into ``raw``, ``files`` and ``sections``, each checked alone."""
         if not self.contents:
-            raise ConcordError(f"{self.path}: cannot be read (no folder with YAML files)")
+            raise ConcordError(
+                f"{self.path}: there is no folder with YAML files; name one, such as "
+                "config/papers/bhar2023"
+            )
         for file, stated in ((Path(name), stated) for name, stated in self.contents.items()):
             typed = build_file(Sections, stated, file)
             for section in stated:

@@ -18,6 +18,7 @@ class Law(Chosen):
     """A kind of initial law and its options: ``{kind: normal, sd: 2.0}``."""
 
     room = "initial"
+    example = "{'kind': 'normal', 'mean': 0.0, 'sd': 1.0}"
 
     def moments(self, dim: int) -> Moments | None:
         """Return mean (dim,) and covariance (dim, dim) of one agent's start; None if not known.

@@ -1,0 +1,55 @@
+"""What other libraries and papers call Concord's options and kinds, for messages about mistakes."""
+
+# What is meant, as an option, a kind or an example of an option, and the words for it. Of several
+# meanings of a word the first that can be had counts.
+SYNONYMS = {
+    # options of a run
+    "step_size": "lr learning_rate step eta epsilon eps h dt tau alpha",
+    "iterations": "n_iter niter iters max_iter n_steps num_steps steps n_draws draws n_samples "
+    "num_samples samples epochs rounds",
+    "chains": "n_chains num_chains nchains walkers n_walkers replicates",
+    "batch_size": "batch minibatch mini_batch minibatch_size subsample",
+    "friction": "gamma damping",
+    "seed": "random_state random_seed key prng_key rng_key",
+    "initial": "init initvals init_params x0 theta0 start starts",
+    "network": "topology graph adjacency mixing mixing_matrix",
+    "progress": "progressbar progress_bar verbose tqdm",
+    "agents": "n_agents num_agents nodes n_nodes clients n_clients num_clients workers n_workers "
+    "sites n",
+    # what is recorded, and what is left out
+    "every": "thin thinning stride",
+    "burn_in": "warm_up warmup burnin tune num_warmup n_warmup discard",
+    "warm_up": "burn_in warmup burnin tune num_warmup n_warmup discard",
+    "record={'every': 10}": "thin thinning stride",
+    "record={'burn_in': 500}, or w2(..., warm_up=500)": "burn_in warm_up warmup burnin tune "
+    "num_warmup n_warmup discard",
+    # networks
+    "network=concord.network('ring', 8, loss={'kind': 'bernoulli', 'rate': 0.2})": "loss delay "
+    "compression awake noise privacy byzantine robust on_loss schedule",
+    "loss": "drop dropout packet_loss loss_rate",
+    "weights": "w mixing_weights",
+    "ring": "cycle circle circulant",
+    "complete": "full fully_connected clique all_to_all",
+    "path": "chain line linear",
+    "grid": "lattice mesh",
+    "erdos_renyi": "er gnp random",
+    "star": "hub",
+    "no_edges": "empty disconnected isolated",
+    "probability": "p prob",
+    # kinds
+    "admm": "d_admms dadmms c_admms d_admm c_admm",
+    "local_sgld": "fald vr_fald fed_avg fedavg federated_sgld",
+    "fsgld": "dsgld",
+    "d_mala": "mala",
+    "de_sghmc": "sghmc hmc",
+    "de_sgld": "sgld",
+    "d_ula": "ula lmc langevin",
+    "consensus_mc": "cmc",
+    "linear_regression": "linear linreg ols",
+    "logistic_regression": "logistic logit logreg",
+    "normal": "gaussian",
+    # prices and scores
+    "gradients": "iterations steps evaluations grads",
+    "bytes": "bits communication megabytes",
+    "b2": "bias bias2",
+}

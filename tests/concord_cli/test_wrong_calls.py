@@ -1,0 +1,214 @@
+"""A mistake in Python, or in a command, is one sentence that names the remedy."""
+
+import re
+
+import networkx as nx  # noqa: F401 (of what is typed)
+import numpy as np
+import pytest
+
+import concord
+import concord_arena
+from concord.errors import ConcordError
+from concord.samplers.de_sgld import DESGLD
+from concord_cli.__main__ import main
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((40, 2))
+y = X @ [1, -2]
+problem = concord.problems.linear_regression(X, y, agents=4)
+few = concord.problems.linear_regression(np.eye(9), np.ones(9), 1)
+
+
+def sample(sampler="de_sgld", problem=problem, network="ring", **options):
+    """Sample; ``step_size=0.001`` and so on unless the mistake is in them."""
+    given = {"iterations": 3, "chains": 2} | options
+    given |= {} if isinstance(sampler, DESGLD) else {"step_size": options.get("step_size", 0.001)}
+    return concord.sample(sampler, problem, network, **given)
+
+
+def law(sampler="de_sgld", problem=problem, network="ring", **options):
+    return concord.law(sampler, problem, network, **{"step_size": 0.001, "iterations": 3} | options)
+
+
+def network(**options):
+    return concord.network("ring", 4, **options)
+
+
+def recommend(**options):
+    return concord_arena.recommend(problem, "ring", **{"budget": {"gradients": 20}} | options)
+
+
+def shaped(function):
+    return concord.Problem(function, agents=4, dim=2)
+
+
+MISTAKES = [  # what is typed, and the end of the sentence, or a part of it
+    # words of other libraries for options
+    ("sample(thin=10)", "sampler.thin: unknown key; did you mean \"record={'every': 10}\"?"),
+    ("sample(warmup=10)", "did you mean \"record={'burn_in': 500}, or w2(..., warm_up=500)\"?"),
+    ("sample(tune=10)", "w2(..., warm_up=500)"),
+    ("sample(burnin=10)", "w2(..., warm_up=500)"),
+    ("sample(lr=0.1)", "sampler.lr: unknown key; did you mean 'step_size'?"),
+    ("sample(learning_rate=0.1)", "did you mean 'step_size'?"),
+    ("sample(step=0.1)", "did you mean 'step_size'?"),
+    ("sample(eta=0.1)", "did you mean 'step_size'?"),
+    ("sample(n_iter=100)", "did you mean 'iterations'?"),
+    ("sample(steps=100)", "did you mean 'iterations'?"),
+    ("sample(draws=100)", "did you mean 'iterations'?"),
+    ("sample(num_samples=100)", "did you mean 'iterations'?"),
+    ("sample(num_chains=4)", "did you mean 'chains'?"),
+    ("sample(random_state=1)", "did you mean 'seed'?"),
+    ("sample(minibatch=5)", "did you mean 'batch_size'?"),
+    ("sample(x0=1.0)", "did you mean 'initial'?"),
+    ("sample(topology='ring')", "did you mean 'network'?"),
+    ("sample(progressbar=True)", "did you mean 'progress'?"),
+    (
+        "sample(loss=0.2)",
+        "network=concord.network('ring', 8, loss={'kind': 'bernoulli', 'rate': 0.2",
+    ),
+    ("sample(record={'thin': 10})", "record.thin: unknown key; did you mean 'every'?"),
+    ("sample(record={'warmup': 10})", "did you mean 'burn_in'?"),
+    ("concord.w2(sample(), problem, burnin=2)", "w2.burnin: unknown key; did you mean 'warm_up'?"),
+    ("concord.problems.linear_regression(X, y, n_agents=4)", "did you mean 'agents'?"),
+    ("network(nodes=4)", "did you mean 'agents'?"),
+    ("network(dropout=0.2)", "did you mean 'loss'?"),
+    ("law(chains=5)", "sampler.chains: unknown key; a law takes none; leave it out"),
+    # names as papers and readers write them, or misspelt
+    ("sample('DE-SGLD')", "there is no sampler 'DE-SGLD'; did you mean 'de_sgld'?"),
+    ("sample('D-ADMMS')", "did you mean 'admm'?"),
+    ("sample('SGHMC')", "did you mean 'de_sghmc'?"),
+    ("sample('SGLD')", "did you mean 'de_sgld'?"),
+    ("sample('de_sgdl')", "did you mean 'de_sgld'?"),
+    ("sample(None)", "sampler: None is none; give its name, such as 'de_sgld', or a class of"),
+    ("sample(network='rnig')", "there is no topology 'rnig'; did you mean 'ring'?"),
+    ("sample(network='Erdos-Renyi')", "did you mean 'erdos_renyi'?"),
+    ("sample(network='fully_connected')", "did you mean 'complete'?"),
+    ("sample(network='cycle')", "did you mean 'ring'?"),
+    ("recommend(samplers=['DE-SGLD'])", "there is no entry 'DE-SGLD'; did you mean 'de_sgld'?"),
+    ("concord.problems.linear_regresion", "did you mean 'linear_regression'?"),
+    ("concord.problems.LinearRegression", "did you mean 'linear_regression'?"),
+    ("concord.problems.logreg", "did you mean 'logistic_regression'?"),
+    ("concord.smaple", "no attribute 'smaple'; did you mean 'sample'?"),
+    ("concord.recommend", "concord.recommend is concord_arena.recommend now: import"),
+    ("sample(step_sise=1)", "sampler.step_sise: unknown key; did you mean 'step_size'?"),
+    # another type than is wanted
+    ("sample(iterations=1e3)", "1000.0 does not fit; give integer >= 1 and <= 1e+09, such as 1000"),
+    ("sample(batch_size=2.0)", "such as 2"),
+    ("sample(chains=0)", "chains: 0 does not fit; give integer >= 1"),
+    ("sample(seed='one')", "seed: 'one' does not fit; give integer >= 0"),
+    (
+        "sample(step_size='0.1')",
+        "sampler.step_size: '0.1' does not fit; give a number, or a mapping",
+    ),
+    ("sample(initial=np.zeros((4, 2)))", "such as {'kind': 'normal', 'mean': 0.0, 'sd': 1.0}"),
+    ("sample(initial='normal')", "such as {'kind': 'normal'}"),
+    ("sample(initial={'kind': 'gaussian'})", "did you mean 'normal'?"),
+    ("sample(record=10)", "such as {'every': 10}"),
+    ("network(loss=0.2)", "such as {'kind': 'bernoulli', 'rate': 0.2, 'direction': 'one_way'}"),
+    (
+        "network(loss='bernoulli')",
+        "such as {'kind': 'bernoulli', 'rate': ..., 'direction': 'one_way'}",
+    ),
+    ("network(delay=2)", "such as {'kind': 'fixed', 'iterations': 2}"),
+    ("network(compression='top_k')", "such as {'kind': 'top_k', 'share': ...}"),
+    ("recommend(budget=2000)", "number > 0, such as {'gradients': 2000}"),
+    ("recommend(budget={'iterations': 2000})", "is not allowed; did you mean 'gradients'?"),
+    ("recommend(samplers='de_sgld')", "give a list, such as ['de_sgld']"),
+    (
+        "recommend(gradients=20)",
+        "recommend.gradients: unknown key; choose one of batch_size, budget",
+    ),
+    # commands
+    ("main(['descirbe', 'de_sgld'])", "there is no command 'descirbe'; did you mean 'describe'?"),
+    ("main(['describe', 'DE-SGLD'])", "there is no kind 'DE-SGLD'; did you mean 'de_sgld'?"),
+    (
+        "main(['compare', 'de_sgld', '--taks', 'ring'])",
+        "no option '--taks'; did you mean '--tasks'?",
+    ),
+    ("main(['list', 'sampler'])", "there is no room 'sampler'; did you mean 'samplers'?"),
+    ("main(['check', 'bhar2023'])", "name one, such as config/papers/bhar2023"),
+    # what does not go together
+    ("sample(record={'agents': [9]})", "record.agents[0]: there is no agent 9; name agents 0 to 3"),
+    ("sample(problem=concord.problems.quadratic)", "is no problem; make one with"),
+    ("sample(network=None)", "network: it is missing, and there are 4 agents; give one"),
+    ("sample(network=nx.path_graph(3))", "it has 3 agents, and the problem 4; make them equal"),
+    ("sample(network=np.full((4, 4), 0.2 + 1j))", "is no network; give the name of a kind"),
+    (
+        "sample('d_ula', network=np.full((4, 4), 0.25), fusion=0.1)",
+        "sampler d_ula does not mix by weights",
+    ),
+    ("sample(DESGLD(0.01), step_size=0.5)", "has its own; leave it out of the call"),
+    (
+        "sample(problem=shaped(lambda x: x[0]))",
+        "gradient: it returned an array of shape (4, 2) for x of shape (2, 4, 2); return",
+    ),
+    ("law('gossip_ula')", "has no exact law here: it draws more than noise; sample it instead"),
+    (
+        "law(problem=shaped(np.sinh))",
+        "Problem is not quadratic, so no exact law is known; take approximate=True",
+    ),
+    ("law('sgd', few, None, batch_size=10)", "batch_size: 10 is more points than any agent has"),
+    (
+        "concord.w2(sample(), None)",
+        "as of a problem whose posterior is not Gaussian; give the problem",
+    ),
+    (
+        "concord.w2(sample(), concord.Gaussian(np.zeros(3), np.eye(3)))",
+        "posterior: <Gaussian dim: 3; mean: 0, 0, 0; sd: 1, 1, 1> is no posterior of dimension 2",
+    ),
+    (
+        "concord.compare(sample(), problem.posterior)",
+        "results: a result alone has nothing to be compared with; give a list",
+    ),
+    (
+        "concord.Gaussian(np.zeros(2), -np.eye(2))",
+        "Gaussian: cov is not positive definite; give one whose eigenvalues are positive",
+    ),
+    ("concord.Problem(np.eye(2), agents=2, dim=2)", "is no function; give one of x"),
+    (
+        "concord.problems.linear_regression(np.eye(3) + 1j, [1, 2, 3], 1)",
+        "X: its numbers are complex; give real ones",
+    ),
+    (
+        "concord.problems.linear_regression(np.diag([1, 1e200, 1]), [1, 2, 3], 1)",
+        "X[1, 1]: 1e+200 is beyond 1e+100, where sums of squares are not finite; use larger units",
+    ),
+    (
+        "concord.problems.linear_regression([['a']], [1], 1)",
+        "X: [['a']] is no array of numbers; give one",
+    ),
+    (
+        "concord.problems.linear_regression(np.eye(3), [1, 2], 2)",
+        "X of shape (3, 3) and y of shape (2,) do not fit; give (rows, dim) and (rows,)",
+    ),
+    (
+        "concord.problems.logistic_regression(np.eye(2), [1, -1], 1)",
+        "y: -1 is no label; give 0 and 1",
+    ),
+    (
+        "concord.problems.quadratic([[[1, 0], [0, 0]]], [[1, 1]])",
+        "the sum of H is not positive definite",
+    ),
+    (
+        "concord.load('nope.nc')",
+        "nope.nc: it cannot be read (No such file or directory); name the draws.nc of a run",
+    ),
+]
+
+
+@pytest.mark.parametrize(("typed", "sentence"), MISTAKES, ids=[typed for typed, _ in MISTAKES])
+def test_a_mistake_ends_in_a_sentence_with_its_remedy(typed, sentence, capsys):
+    if typed.startswith("main"):
+        assert eval(typed) == 2
+        said = capsys.readouterr().err.strip()
+    else:
+        with pytest.raises((ConcordError, AttributeError)) as caught:
+            eval(typed)
+        said = str(caught.value)
+    assert sentence in said and "\n" not in said
+
+
+def test_concord_alone_prints_its_help(capsys):
+    with pytest.raises(SystemExit) as end:
+        main([])
+    assert end.value.code == 0 and re.search(r"^ +compare +", capsys.readouterr().out, re.M)
