@@ -13,6 +13,7 @@ from pathlib import Path
 from concord_studies import words
 from concord_studies.claims.ledger import Row
 from concord_studies.configuration.study import Study
+from concord_studies.home import HOME
 from concord_studies.io import read_text
 from concord_studies.markup import fence, fold, line, markdown, sentence
 from concord_studies.pages import captions
@@ -57,6 +58,23 @@ def find_output(paper: Study, section: str, name: str, results: Path) -> Path | 
     """Return the path of a figure or table. None if it has not been made."""
     path = (results / paper.key / section / name).with_suffix(SHOWN[section])
     return path if path.exists() and path.with_suffix(".json").exists() else None
+
+
+def read_committed(key: str, name: str, results: Path) -> tuple[str, list[str]]:
+    """Return a sentence on where a table is from, and its lines in Markdown; ("", []) if nowhere.
+
+    It is the one that was made, or else the one that the documents have.
+    """
+    path = results / key / "tables" / f"{name}.md"
+    if path.exists():
+        return "Made here.", read_text(path).partition("\n\n")[0].splitlines()
+    mark = f"<!-- results/{key}/tables/{name} -->"
+    for page in sorted((HOME / "docs").glob("*.md")):
+        _, found, rest = read_text(page).partition(mark)
+        if found:
+            origin, table = rest.strip().split("\n\n")[:2]
+            return f"Committed, and not made here: {origin}", table.splitlines()
+    return "", []
 
 
 def find_multiverse(folder: Path) -> tuple[Path, list[Path]] | None:
