@@ -4,16 +4,9 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
+from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.ticker import (
-    EngFormatter,
-    FixedLocator,
-    FuncFormatter,
-    LogLocator,
-    MaxNLocator,
-    NullFormatter,
-)
 
 from concord_studies import metrics, results
 from concord_studies.figures import style
@@ -56,7 +49,7 @@ def number_axis(axes: Axes, price: str) -> None:
     if price == ITERATION and axes.get_xscale() == "linear":
         axes.locator_params(axis="x", integer=True)
     if (paid := metrics.prices().get(price)) is not None:
-        axes.xaxis.set_major_formatter(EngFormatter(unit=paid.unit, sep=" "))
+        axes.xaxis.set_major_formatter(ticker.EngFormatter(unit=paid.unit, sep=" "))
 
 
 def label_log_axis(axis: Axis) -> None:
@@ -72,16 +65,16 @@ def label_log_axis(axis: Axis) -> None:
         if len(ticks) > 1:
             break
     else:  # less than a decade
-        ticks = np.asarray(MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high))
+        ticks = np.asarray(ticker.MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high))
     ticks = ticks[:: -(-len(ticks) // 6)]  # a panel has room for six labels
     plain = low >= 1e-4 and high <= 1e5
-    axis.set_major_locator(FixedLocator(ticks.tolist()))
+    axis.set_major_locator(ticker.FixedLocator(ticks.tolist()))
     axis.set_major_formatter(
-        FuncFormatter(lambda value, _: f"{value:g}" if plain else _format_power(value))
+        ticker.FuncFormatter(lambda value, _: f"{value:g}" if plain else _format_power(value))
     )
-    if isinstance(axis.get_minor_locator(), LogLocator):
-        axis.set_minor_locator(LogLocator(subs=range(2, 10), numticks=20))
-    axis.set_minor_formatter(NullFormatter())
+    if isinstance(axis.get_minor_locator(), ticker.LogLocator):
+        axis.set_minor_locator(ticker.LogLocator(subs=range(2, 10), numticks=20))
+    axis.set_minor_formatter(ticker.NullFormatter())
 
 
 def _format_power(value: float) -> str:

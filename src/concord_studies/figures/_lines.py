@@ -304,9 +304,8 @@ def list_levels_beyond(shown: Sequence[tuple[LinePanel, Axes]]) -> Iterator[Arti
                 values.setdefault(next(same, value), set()).add(str(axes.get_label()))
     for text, values in beyond.items():
         parts = [
-            style.round_number(value)
-            + ("" if len(letters) == len(shown) else f" ({', '.join(sorted(letters))})")
-            for value, letters in values.items()
+            style.round_number(value) + f" ({', '.join(sorted(of))})" * (len(of) < len(shown))
+            for value, of in values.items()
         ]
         yield style.entry(f"{text}, off the axis: {', '.join(parts)}", **looks[text])
 

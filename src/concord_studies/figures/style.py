@@ -118,16 +118,9 @@ SAMPLERS = {
 }
 ENTRIES = {**SAMPLERS, "admm": SAMPLERS["d_admms"]}  # of the arena
 PAPERS = "_paper"  # ends the name of an entry with a paper's own settings: hollow markers
-TOPOLOGIES = {
-    "complete": ("#5D4037", "o"),
-    "ring": ("#D81B60", "s"),
-    "no_edges": ("#689F38", "^"),
-    "star": ("#00838F", "D"),
-    "path": ("#6A1B9A", "v"),
-    "grid": ("#A1662F", "P"),
-    "erdos_renyi": ("#455A64", "X"),
-    "edge_list": ("#8D7B68", "o"),
-}
+_NETWORKS = ("complete", "ring", "no_edges", "star", "path", "grid", "erdos_renyi", "edge_list")
+_EARTH = ["#5D4037", "#D81B60", "#689F38", "#00838F", "#6A1B9A", "#A1662F", "#455A64", "#8D7B68"]
+TOPOLOGIES = dict(zip(_NETWORKS, zip(_EARTH, (*MARKERS, "o"), strict=True), strict=True))
 # Ways to train: two samplers' colors, and those of gossip that sends less.
 TRAININGS = {
     "synchronous": SAMPLERS["d_ula"],

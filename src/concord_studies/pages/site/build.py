@@ -180,6 +180,8 @@ def _write_pages(
         title, rest = page.split("\n\n", 1)
         sources.write("claims", f"{title}\n\n{FILTER}\n{rest}")
         (sources.folder / TABLE).write_text(table_of(ledger.COLUMNS, rows), "utf-8")
+    if figures := papers.gallery(studies.values(), results):
+        sources.write("figures", "\n".join(figures))
     pictures = _find_pictures(studies, results)
     kinds = [sources.write(f"reference/{n}", text) for n, text in reference.pages(pictures)]
     lines = front.page(settings, studies, rows, results, sources.has)

@@ -6,55 +6,23 @@ from typing import Any
 
 from concord.errors import ConcordError, nearest, short
 from concord_studies.claims import ledger
-from concord_studies.claims.ledger import Row, is_smoke
+from concord_studies.claims.ledger import Row
 from concord_studies.configuration.study import Study
-from concord_studies.markup import fence, fold, markdown, markdown_table
+from concord_studies.io import read_text
+from concord_studies.markup import fold, markdown, markdown_table
 from concord_studies.pages import claims as of_claims
 from concord_studies.pages.findings import (
     PARTS_OF_TABLE,
     count_parts,
-    format_sentence,
     format_shortly,
     group_by_sentence,
 )
 from concord_studies.pages.site import papers
 from concord_studies.provenance import describe
 
-LEAD = """Each agent of a network, say a hospital, keeps its data to itself and exchanges its
-current samples with neighbors only. Together the agents sample the posterior that all data give.
-Concord reproduces the papers on such samplers figure by figure, judges every claim by a stated
-rule, and compares all samplers, yours too, at the same price: gradients computed, or bytes sent."""
-# Three ways to start: what one does, a line of it, and the documents that say more.
-START = (
-    (
-        "Reproduce a paper",
-        "snakemake results/gurbuzbalaban2021/figures/fig3.pdf",
-        {"docs/reproduce": "Reproduce a paper", "docs/papers": "All papers, one ledger"},
-    ),
-    (
-        "Sample your own data, with the sampler for your problem, network and budget",
-        'concord_arena.recommend(problem, "ring", budget={"gradients": 2000})',
-        {"docs/your-data": "Your data in a notebook", "docs/recommend": "Which sampler to use"},
-    ),
-    (
-        "Compare your own sampler with others",
-        "concord compare mine.py de_sgld --tasks ring",
-        {"docs/your-sampler": "Your sampler in ten minutes", "docs/arena": "How they are compared"},
-    ),
-)
-# The figure that says most, as the documents have it.
-PICTURE = "docs/covariance.png"
-PICTURED = (
-    "The posterior's variance is 1. Agents of the gradient samplers (filled) draw far too widely "
-    "where they are many or do not talk, while their averages (hollow) are right within a fifth. "
-    "D-ADMMS's average is too narrow or too wide, although its paper says that it converges."
-)
+# What is said whatever was made: on Concord, the table, the figure that says most, and on starting.
+WORDS = read_text(Path(__file__).with_name("front.md")).split("---\n")
 LEADERS = 5  # of the arena
-COUNTED = (
-    "Counted are a paper's sentences, each once for all its cases and readings. Of a paper whose "
-    "text was not read none is counted, and a sentence of ours is shown. The number is that of the "
-    "first case that decides, and the rule in brackets is what the sentence asks of it."
-)
 
 
 def page(
@@ -68,27 +36,23 @@ def page(
 
     results: the folder of the results. has: whether there is a page of a name.
     """
-    lines = ["# Concord", "", LEAD, ""]
+    lead, counted, picture, ways, commands = WORDS
+    lines = ["# Concord", "", lead, ""]
     if settings["scale"] == "smoke":
         lines += [f"**{ledger.SMOKE}**", ""]
     if rows:
         lines += ["## What was found", "", of_claims.describe_verdicts(rows, ""), ""]
-        lines += _tabulate_papers(studies, rows, settings["findings"])
-        lines += [*_list_findings(studies, rows, settings["findings"]), ""]
+        lines += [counted, *_tabulate_studies(studies, rows, settings["findings"]), ""]
         lines += ["[All claims of all papers](claims.md)", ""]
-    if has("README"):
-        lines += [f"![{PICTURED}]({PICTURE})", "", f"*{PICTURED}*", ""]
-        lines += ["[The figure, and what else its paper's page has](papers/tzikas2024.md)", ""]
+    lines += ["[All figures](figures.md)", ""] * has("figures")
+    documented = has("docs/reproduce") and has("papers/tzikas2024")
+    lines += [picture] * documented
     for key in (key for key, study in studies.items() if study.arenas):
         origin, board = papers.read_committed(key, "leaderboard", results)
         if board:
             lines += [f"## Who leads the arena: the first {LEADERS}", "", origin, ""]
             lines += [*board[: 2 + LEADERS], "", f"[All of them](papers/{key}.md)", ""]
-    lines += ["## Three ways to start", ""]
-    for text, command, documents in START:
-        links = [f"[{title}]({name}.md)" for name, title in documents.items() if has(name)]
-        lines += [f"**{text}.** {', '.join(links)}", "", *fence("text", command)]
-    return lines
+    return [*lines, "## How to start", "", *[ways] * documented, commands]
 
 
 def describe_origin(settings: Mapping[str, Any], compared: ledger.Comparison) -> list[str]:
@@ -113,37 +77,13 @@ def describe_origin(settings: Mapping[str, Any], compared: ledger.Comparison) ->
     return lines
 
 
-def _tabulate_papers(
+def _tabulate_studies(
     studies: Mapping[str, Study], rows: Sequence[Row], chosen: Sequence[str]
 ) -> list[str]:
     """Return a table of papers: how many of their sentences fail, are open or hold, and one each.
 
-    A sentence that the paper does not make is not counted. The one shown is the first chosen, or
-    else the first.
-    """
-    columns = ("paper", *PARTS_OF_TABLE, "one of its sentences, and its number")
-    table = []
-    for key, study in studies.items():
-        sentences = group_by_sentence(row for row in rows if row["paper"] == key)
-        if not study.printed or not sentences:
-            continue
-        printed = [s for s in sentences if s.first_row["source"] != ledger.OUR_SENTENCE]
-        counts = count_parts(printed)
-        named = {f"{key}/{sentence.first_row['claim']}": sentence for sentence in sentences}
-        first = next((named[name] for name in chosen if name in named), sentences[0])
-        link = f"[{markdown(study.name)}](papers/{key}.md)"
-        paper = ", ".join(filter(None, [link, markdown(study.about.samplers)]))
-        shown = [str(counts[part]) if printed else "" for part in PARTS_OF_TABLE]
-        table.append([paper, *shown, format_shortly(first)])
-    return [COUNTED, "", *markdown_table(columns, table), ""] if table else []
-
-
-def _list_findings(
-    studies: Mapping[str, Study], rows: Sequence[Row], chosen: Sequence[str]
-) -> list[str]:
-    """Return the findings of our own studies that the first page lists.
-
-    chosen: claims that the configuration names; none: the first five.
+    A sentence that the paper does not make is not counted. Shown is the first one chosen, else the
+    first. A study of our own is in it if a claim of it is chosen, or none of any.
     """
     stated = {f"{key}/{claim}" for key, study in studies.items() for claim in study.claims}
     for name in chosen:
@@ -151,12 +91,17 @@ def _list_findings(
             raise ConcordError(
                 f"config.yaml: findings: there is no claim {short(name)}; {nearest(name, stated)}"
             )
-    of_ours = [row for row in rows if not studies[row["paper"]].printed]
-    sentences = group_by_sentence(of_ours)
-    judged = {f"{s.first_row['paper']}/{s.first_row['claim']}": s for s in sentences}
-    lines = []
-    for name in [name for name in chosen if name in judged] if chosen else list(judged)[:5]:
-        study = studies[judged[name].first_row["paper"]]
-        text = format_sentence(judged[name], study.sections.names, is_smoke(rows))
-        lines.append(f"{text} ([{markdown(study.name)}](papers/{study.key}.md))")
-    return lines
+    table = []
+    for key, study in studies.items():
+        sentences = group_by_sentence(row for row in rows if row["paper"] == key)
+        named = {f"{key}/{sentence.first_row['claim']}": sentence for sentence in sentences}
+        if not named or (chosen and not study.printed and not named.keys() & {*chosen}):
+            continue
+        printed = [s for s in sentences if s.first_row["source"] != ledger.OUR_SENTENCE]
+        counts = count_parts(printed)
+        paper = f"[{markdown(study.name)}](papers/{key}.md)"
+        paper += f", {markdown(study.about.samplers)}" * bool(study.about.samplers)
+        first = next((named[name] for name in chosen if name in named), sentences[0])
+        shown = [str(counts[part]) if printed else "" for part in PARTS_OF_TABLE]
+        table.append([paper, *shown, format_shortly(first)])
+    return markdown_table(("paper", *PARTS_OF_TABLE, "one of its sentences, and its number"), table)

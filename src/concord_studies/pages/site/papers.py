@@ -7,7 +7,7 @@ It is the page of the study's claims with figures and tables. Their anchors are
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from concord_studies import words
@@ -19,11 +19,13 @@ from concord_studies.markup import fence, fold, line, markdown, sentence
 from concord_studies.pages import captions
 from concord_studies.pages import claims as of_claims
 from concord_studies.pages.captions import Caption
-from concord_studies.pages.findings import group_by_sentence
+from concord_studies.pages.findings import format_shortly, group_by_sentence
 from concord_studies.pages.markdown import Section
 from concord_studies.provenance import read_provenance
 
 WIDE = 360  # points; a column of print has 250
+HEAVY = 150_000  # bytes of an SVG, in place of which its PNG is shown
+ROWS = 40  # of a table
 HEADINGS = {"figures": "Figures", "tables": "Tables"}
 SHOWN = {"figures": ".svg", "tables": ".csv"}
 
@@ -51,7 +53,11 @@ def study_page(study: Study, rows: Sequence[Row], results: Path, seeds_note: str
         shown = name and find_output(study, section, name, results)
         return f"[{markdown(name)}](#{_anchor(study, section, name)})" if shown else markdown(name)
 
-    return of_claims.claims_page(study, rows, seeds_note, parts, link)
+    page = of_claims.claims_page(study, rows, seeds_note, parts, link)
+    named = filter(None, [study.name, *study.about.samplers.split(", ")])
+    title, _, rest = page.partition("\n\n")  # the search finds the page first by these names
+    entries = [entry for text in named for entry in fence(f"{{index}} ! single: {line(text)}", "")]
+    return "\n".join([title, "", *entries, rest])
 
 
 def find_output(paper: Study, section: str, name: str, results: Path) -> Path | None:
@@ -75,6 +81,21 @@ def read_committed(key: str, name: str, results: Path) -> tuple[str, list[str]]:
             origin, table = rest.strip().split("\n\n")[:2]
             return f"Committed, and not made here: {origin}", table.splitlines()
     return "", []
+
+
+def gallery(studies: Iterable[Study], results: Path) -> list[str]:
+    """Return the page of all figures that were made, each a link to its place; [] if none was."""
+    lines: list[str] = []
+    for study in studies:
+        shown = {n: find_output(study, "figures", n, results) for n in study.sections.figures}
+        lines += [f"## {markdown(study.name)}", ""] * any(shown.values())
+        for name, path in shown.items():
+            if path is not None:
+                target = f":target: papers/{study.key}.html#{_anchor(study, 'figures', name)}"
+                title = study.sections.figures[name].title
+                lines += _picture(path, results, title, ":class: small", target)
+    head = ["---", "orphan: true", "---", "# All figures", "", "Each leads to its place.", ""]
+    return [*head, *lines] if lines else []
 
 
 def find_multiverse(folder: Path) -> tuple[Path, list[Path]] | None:
@@ -117,8 +138,12 @@ def _show_section(study: Study, section: str, rows: Sequence[Row], results: Path
     shown = [name for name in names if find_output(study, section, name, results)]
     text = f"{len(shown)} of {len(names)} have been made; `snakemake {study.key}` makes all."
     lines = [] if len(shown) == len(names) else [text, ""]
-    for name in shown:
-        lines += _show_output(study, section, name, rows, results)
+    for name in names:
+        origin, table = read_committed(study.key, name, results)
+        if name in shown:
+            lines += _show_output(study, section, name, rows, results)
+        elif table:
+            lines += [f"### {markdown(names[name].title)}", "", origin, "", *table, ""]
     return Section(HEADINGS[section], "", lines=lines)
 
 
@@ -131,12 +156,16 @@ def _show_output(
     caption: Caption = read_provenance(shown)["caption"]
     lines = [f"({_anchor(study, section, name)})=", f"### {_heading(name, caption)}", ""]
     if section == "figures":
-        alt = _alternative_text(caption, [row for row in rows if row["figure"] == name])
-        lines += [*captions.lines_above_fold(caption), *_picture(shown, results, alt)]
+        of_figure = [row for row in rows if row["figure"] == name]
+        lines += _picture(shown, results, _alternative_text(caption, of_figure))
+        lines += captions.lines_above_fold(caption)
+        lines += [f"- {format_shortly(one)}" for one in group_by_sentence(of_figure)] + [""]
     else:
         first = caption["caption"] or caption["title"]
         table, _, rest = read_text(base.with_suffix(".md")).partition("\n\n")
-        lines += [*fence(f"{{table}} {markdown(first)}", table), rest, ""]
+        head, more = table.splitlines()[: ROWS + 2], table.count("\n") - ROWS - 1
+        lines += fence(f"{{table}} {markdown(first)}", "\n".join(head))
+        lines += [f"{more} more rows are in the CSV.", ""] * (more > 0) + [rest, ""]
         lines += captions.lines_above_fold({**caption, "caption": ""})
     folded = captions.lines_below_fold(caption)
     for experiment in dict.fromkeys(run.experiment for run in study.output_runs(section, name)):
@@ -171,11 +200,18 @@ def _alternative_text(caption: Caption, rows: Sequence[Row]) -> str:
     return " ".join([sentence(caption["title"]), captions.first_sentence(caption), *texts[:1]])
 
 
-def _picture(path: Path, results: Path, alt: str) -> list[str]:
-    """Return Markdown with a picture and its alternative text; a wide one fills the column."""
+def _picture(path: Path, results: Path, alt: str, *more: str) -> list[str]:
+    """Return Markdown with a picture and its alternative text; a wide one fills the column.
+
+    path: an SVG; its PNG is shown where the SVG is heavy. more: options of the image in place of a
+    class by its width.
+    """
     width = re.search(r'<svg[^>]* width="([\d.]+)pt"', read_text(path))
     options = [f":alt: {json.dumps(line(alt), ensure_ascii=False)}"]
-    options += [":class: wide"] * bool(width and float(width[1]) > WIDE)
+    options += more or [":class: wide"] * bool(width and float(width[1]) > WIDE)
+    image = path.with_suffix(".png")
+    if path.stat().st_size > HEAVY and image.exists():
+        path = image
     place = path.resolve().relative_to(results.resolve()).as_posix()
     return fence(f"{{image}} /results/{place}", "\n".join(options))
 

@@ -214,8 +214,13 @@ def test_a_site_at_every_stage(studies, tmp_path, built, stage):
     text = text_of(site / "index.html")
     assert text.index("What was found") < text.index("How to start")
     judged = (made.folder / KEY / "claims.csv").exists()
-    finding = text.partition("What was found")[2].partition("Gürbüzbalaban and others (2021)")[0]
-    assert "DE-SGHMC" in finding and (", committed (" in finding) != judged
+    table = text.partition("What was found")[2].partition("How to start")[0]
+    row = table.partition("Gürbüzbalaban and others (2021)")[2].partition("Tzikas and others")[0]
+    assert re.match(r" ?, DE-SGLD, DE-SGHMC \d+ \d+ \d+ \d+ On the complete graph ", row)
+    assert (", committed (" in row) != judged
+    assert "Who leads the arena" in table and (site / "figures.html").exists() == (
+        any(made.folder.glob("*/figures/*.json"))
+    )
     assert re.search(compared, text) if compared else "committed verdicts" not in text
     assert {path.stem for path in (site / "papers").glob("*.html")} == {*studies}
 
