@@ -87,13 +87,13 @@ def gallery(studies: Iterable[Study], results: Path) -> list[str]:
     """Return the page of all figures that were made, each a link to its place; [] if none was."""
     lines: list[str] = []
     for study in studies:
-        shown = {n: find_output(study, "figures", n, results) for n in study.sections.figures}
-        lines += [f"## {markdown(study.name)}", ""] * any(shown.values())
+        made = ((n, find_output(study, "figures", n, results)) for n in study.sections.figures)
+        shown = {name: path for name, path in made if path}
+        lines += [f"## {markdown(study.name)}", ""] * bool(shown)
         for name, path in shown.items():
-            if path is not None:
-                target = f":target: papers/{study.key}.html#{_anchor(study, 'figures', name)}"
-                title = study.sections.figures[name].title
-                lines += _picture(path, results, title, ":class: small", target)
+            target = f":target: papers/{study.key}.html#{_anchor(study, 'figures', name)}"
+            title = study.sections.figures[name].title
+            lines += _picture(path, results, title, ":class: small", target)
     head = ["---", "orphan: true", "---", "# All figures", "", "Each leads to its place.", ""]
     return [*head, *lines] if lines else []
 
@@ -156,10 +156,10 @@ def _show_output(
     caption: Caption = read_provenance(shown)["caption"]
     lines = [f"({_anchor(study, section, name)})=", f"### {_heading(name, caption)}", ""]
     if section == "figures":
-        of_figure = [row for row in rows if row["figure"] == name]
-        lines += _picture(shown, results, _alternative_text(caption, of_figure))
-        lines += captions.lines_above_fold(caption)
-        lines += [f"- {format_shortly(one)}" for one in group_by_sentence(of_figure)] + [""]
+        alt = f"{sentence(caption['title'])} {captions.first_sentence(caption)}"
+        lines += [*_picture(shown, results, alt), *captions.lines_above_fold(caption)]
+        judged = group_by_sentence(row for row in rows if row["figure"] == name)
+        lines += [*(f"- {format_shortly(one)}" for one in judged), ""]
     else:
         first = caption["caption"] or caption["title"]
         table, _, rest = read_text(base.with_suffix(".md")).partition("\n\n")
@@ -188,16 +188,6 @@ def _heading(name: str, caption: Caption) -> str:
     number = re.match(r"(fig|table)(S?\d+)(?![^_])", name)
     of = f"{number[1].capitalize()} {number[2]}: " if number else ""
     return of + markdown(caption["title"])
-
-
-def _alternative_text(caption: Caption, rows: Sequence[Row]) -> str:
-    """Return a picture's alternative text: title, first sentence, and a claim's finding."""
-    texts = [
-        f"{one.first_row['says']} {one.verdict}: {one.deciding_reading.deciding['number']}."
-        for one in group_by_sentence(rows)
-        if one.deciding_reading.deciding["number"]
-    ]
-    return " ".join([sentence(caption["title"]), captions.first_sentence(caption), *texts[:1]])
 
 
 def _picture(path: Path, results: Path, alt: str, *more: str) -> list[str]:

@@ -43,7 +43,8 @@ def reads(params: Params) -> list[Read | str]:
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the share of tasks and targets solved against the price, a panel for each price.
 
-    The five that have solved most are named at their ends, the others gray.
+    The five that have solved most, and whoever leads at some price, are named at their ends; the
+    others are gray.
     """
     shown = selection.select(runs, None)
     cells = arrange_panels((f"by {price}", shown) for price in params.prices)
@@ -63,6 +64,11 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         low, high = (finite.min(), finite.max()) if len(finite) else (1.0, 10.0)
         last = [len(values) / count for values, count in zip(solved, total, strict=True)]
         best = set(np.argsort(last, kind="stable")[::-1][:BEST].tolist())
+        along = np.geomspace(low, high, 200)
+        shares = [
+            np.searchsorted(v, along, "right") / n for v, n in zip(solved, total, strict=True)
+        ]
+        best |= set(np.argmax(shares, axis=0).tolist())
         for place, (look, values) in enumerate(zip(looks, solved, strict=True)):
             share = np.arange(len(values) + 1) / total[place]
             color, width = (look.color, 1.3) if place in best else (style.MUTED, 0.7)
