@@ -63,12 +63,11 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         finite = np.concatenate(solved)
         low, high = (finite.min(), finite.max()) if len(finite) else (1.0, 10.0)
         last = [len(values) / count for values, count in zip(solved, total, strict=True)]
-        best = set(np.argsort(last, kind="stable")[::-1][:BEST].tolist())
+        order = np.argsort(last, kind="stable")[::-1]
         along = np.geomspace(low, high, 200)
-        shares = [
-            np.searchsorted(v, along, "right") / n for v, n in zip(solved, total, strict=True)
-        ]
-        best |= set(np.argmax(shares, axis=0).tolist())
+        counts = [np.searchsorted(solved[place], along, "right") / total[place] for place in order]
+        leaders = np.argmax(counts, axis=0)
+        best = {*order[:BEST].tolist(), *order[leaders].tolist()}
         for place, (look, values) in enumerate(zip(looks, solved, strict=True)):
             share = np.arange(len(values) + 1) / total[place]
             color, width = (look.color, 1.3) if place in best else (style.MUTED, 0.7)
