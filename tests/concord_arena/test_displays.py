@@ -59,6 +59,16 @@ def test_shares_are_of_all_tasks_and_targets(tmp_path):
     assert b.get_ydata().tolist() == [0, 0]
 
 
+def test_whoever_leads_at_some_price_is_named(tmp_path):
+    """Six entries end higher than the one that solves its only pair first."""
+    runs = [cell({"bytes_to_1": 1.0, "bytes_to_0.1": np.inf}, entry="early", task=1)]
+    both = {"bytes_to_1": 50.0, "bytes_to_0.1": 90.0}
+    runs += [cell(both, entry=entry, task=1) for entry in "abcdef"]
+    figure = draw(solved_curves, runs, tmp_path, prices=["bytes"], targets=[1, 0.1])
+    named = [text.get_text() for text in figure.axes[0].texts]
+    assert "Early" in named and len(named) == solved_curves.BEST + 1
+
+
 def test_the_best_and_by_how_much(tmp_path):
     runs = [
         cell({"b2": value}, entry=entry, zeta=zeta, topology="ring")

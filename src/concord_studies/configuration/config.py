@@ -52,7 +52,8 @@ class Config(Options):
         tuple[str, ...], "experiments of which the multiverse makes no runs, <key>/<experiment>"
     ] = ()
     findings: Annotated[
-        tuple[str, ...], "claims on the site's first page, <key>/<claim>; none: the first five"
+        tuple[str, ...],
+        "claims on the site's first page, <key>/<claim>, of each paper one; none: its first",
     ] = ()
     strict: Annotated[
         bool, "the ledger fails if a verdict differs from config/expected_verdicts.yaml"

@@ -26,6 +26,7 @@ class About(Options):
     title: Annotated[str, "title of the paper"]
     authors: Annotated[str, "authors of the paper"]
     year: Annotated[int, "year of the version reproduced"]
+    samplers: Annotated[str, "the samplers that it proposes, by which the site lists it"] = ""
     reference: Annotated[str, "where it appeared"] = ""
     read: Annotated[str, "what of it could be read, and what could not; none: all"] = ""
     images: Annotated[str, "what its figures were judged from, where no image was seen"] = ""

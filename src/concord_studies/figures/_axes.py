@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
+from matplotlib import ticker
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis, XAxis
-from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, LogLocator, NullFormatter
+from matplotlib.axis import Axis
 
 from concord_studies import metrics, results
 from concord_studies.figures import style
@@ -42,40 +42,39 @@ def name_price(price: str) -> str:
 
 
 def number_axis(axes: Axes, price: str) -> None:
-    """Write the numbers of a panel's x axis with the unit of its price, such as 2 kB."""
-    if (paid := metrics.prices().get(price)) is not None:
-        axes.xaxis.set_major_formatter(EngFormatter(unit=paid.unit, sep=" "))
+    """Write the numbers of a panel's x axis with the unit of its price, such as 2 kB.
 
-
-def label_log_axis(axis: Axis, end: float | None = None) -> None:
-    """Label a log axis at three ticks or more, of which one is near the value ``end``.
-
-    axis: an x or y axis with its limits set; ticks are at decades, or at 1, 2 and 5 (1 and 3) of
-    each where there are few.
-    end: a value that readers look up, such as the lowest at the end of a run.
+    Iterations are whole numbers.
     """
+    if price == ITERATION and axes.get_xscale() == "linear":
+        axes.locator_params(axis="x", integer=True)
+    if (paid := metrics.prices().get(price)) is not None:
+        axes.xaxis.set_major_formatter(ticker.EngFormatter(unit=paid.unit, sep=" "))
+
+
+def label_log_axis(axis: Axis) -> None:
+    """Label a log axis, with its limits set, at decades; 1 and 3, or 1, 2 and 5 of each if few."""
     low, high = sorted(axis.get_view_interval())
     if not 0 < low < high:
         return
     ends = np.log10([low, high])
     powers = np.arange(np.floor(ends[0]), np.ceil(ends[1]) + 1)
-    least = 2 if isinstance(axis, XAxis) else 3  # numbers side by side need more room
-    for parts in ((1,), (1, 3), (1, 2, 5), np.arange(1, 10), np.arange(10, 100) / 10):
+    for parts in ((1,), (1, 3), (1, 2, 5), range(1, 10)):
         ticks = np.sort(np.outer(10.0**powers, parts).ravel())
         ticks = ticks[(ticks >= low * 0.999) & (ticks <= high * 1.001)]
-        if len(ticks) >= least:
+        if len(ticks) > 1:
             break
+    else:  # less than a decade
+        ticks = np.asarray(ticker.MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high))
     ticks = ticks[:: -(-len(ticks) // 6)]  # a panel has room for six labels
-    if end is not None and (abs(np.log10(ticks / end)) > 0.09 * np.ptp(ends)).all():
-        ticks = np.sort([*ticks, float(f"{end:.2g}")])
     plain = low >= 1e-4 and high <= 1e5
-    axis.set_major_locator(FixedLocator(ticks.tolist()))
+    axis.set_major_locator(ticker.FixedLocator(ticks.tolist()))
     axis.set_major_formatter(
-        FuncFormatter(lambda value, _: f"{value:g}" if plain else _format_power(value))
+        ticker.FuncFormatter(lambda value, _: f"{value:g}" if plain else _format_power(value))
     )
-    if isinstance(axis.get_minor_locator(), LogLocator):
-        axis.set_minor_locator(LogLocator(subs=range(2, 10), numticks=20))
-    axis.set_minor_formatter(NullFormatter())
+    if isinstance(axis.get_minor_locator(), ticker.LogLocator):
+        axis.set_minor_locator(ticker.LogLocator(subs=range(2, 10), numticks=20))
+    axis.set_minor_formatter(ticker.NullFormatter())
 
 
 def _format_power(value: float) -> str:
@@ -83,20 +82,6 @@ def _format_power(value: float) -> str:
     digits, _, power = f"{value:.1e}".partition("e")
     factor = "" if float(digits) == 1 else rf"{float(digits):g}\times "
     return rf"${factor}10^{{{int(power)}}}$"
-
-
-def mark_edge(axes: Axes, value: float, text: str, place: int = 0) -> None:
-    """Mark a y value beyond a panel's limits with an arrow at the edge, a text and the value.
-
-    place: how many such marks the edge has to the left of this one.
-    """
-    down = value < axes.get_ylim()[0]
-    arrow: Any = {"arrowstyle": "->", "linewidth": 0.7, "color": style.NOTE, "shrinkA": 0}
-    look: Any = {"fontsize": style.SMALL, "color": style.NOTE, "bbox": style.PLATE, "zorder": 5}
-    look |= {"va": "bottom" if down else "top", "in_layout": False, "arrowprops": arrow}
-    x, edge, inside = 0.03 + 0.4 * place, 0.0 if down else 1.0, 0.06 if down else 0.94
-    text, fraction = f"{text} {style.number(float(f'{value:.2g}'))}", "axes fraction"
-    axes.annotate(text, (x, edge), (x + 0.03, inside), fraction, fraction, **look)
 
 
 def mark_printed(axes: Axes, values: Sequence[float]) -> None:

@@ -280,15 +280,34 @@ def _read_lines_over_label(cell: Cell, scope: Sequence[Measured], params: Params
 
 
 def draw_levels(panel: LinePanel, axes: Axes) -> None:
-    """Draw a panel's levels as horizontal lines, or as arrows if beyond its limits."""
+    """Draw a panel's levels within its limits as horizontal lines."""
     low, high = axes.get_ylim()
-    beyond = 0
     for value, text, look, _ in panel.levels:
         if low <= value <= high:
             axes.axhline(value, **look, label=f"_{text}", zorder=1.8)
-        elif value > high or panel.is_log:
-            _axes.mark_edge(axes, value, text, beyond)
-            beyond += 1
+
+
+def list_levels_beyond(shown: Sequence[tuple[LinePanel, Axes]]) -> Iterator[Artist]:
+    """Yield a legend's entry, with its values, for the levels of each name outside their panels.
+
+    Values that agree to 5 % are of one posterior. Each has the letters of its panels, unless it is
+    that of all.
+    """
+    beyond: dict[str, dict[float, set[str]]] = {}
+    looks = {}
+    for panel, axes in shown:
+        low, high = axes.get_ylim()
+        for value, text, look, _ in panel.levels:
+            if value > high or (value < low and panel.is_log):
+                values, looks[text] = beyond.setdefault(text, {}), look
+                same = (other for other in values if math.isclose(value, other, rel_tol=0.05))
+                values.setdefault(next(same, value), set()).add(str(axes.get_label()))
+    for text, values in beyond.items():
+        parts = [
+            style.round_number(value) + f" ({', '.join(sorted(of))})" * (len(of) < len(shown))
+            for value, of in values.items()
+        ]
+        yield style.entry(f"{text}, off the axis: {', '.join(parts)}", **looks[text])
 
 
 def draw_lines(panel: LinePanel, axes: Axes) -> None:

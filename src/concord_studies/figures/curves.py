@@ -11,7 +11,8 @@ or of a study's ``plugins/layers``; ``concord list layers`` has all of them.
 
 A run of which a chain diverged is drawn up to that iteration; a cross marks it, at the top of the
 panel if the curve left it, and a note says the iteration and the part of the chains. A floor or
-point more than half a decade beyond the curves is an arrow at the edge. ``printed`` are numbers in
+point more than half a decade beyond the curves is a number in the legend. At the right of a log
+axis are the values at the ends of the lines. ``printed`` are numbers in
 print, as hairlines that leave the panel at its right edge.
 
 What a researcher writes in a paper's YAML
@@ -69,6 +70,7 @@ from concord_studies.figures._lines import (
     LinePanel,
     draw_levels,
     draw_lines,
+    list_levels_beyond,
     list_marks,
     mark_divergence,
     read_panel,
@@ -208,6 +210,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         _set_x(panel, ax)
         mark_divergence(panel, ax)
         _axes.mark_printed(ax, panel.params.printed)
+        _axes.label_ends(ax, _list_ends(panel, *ax.get_ylim()))
     x, y = params.x, params.y
     xlabel = _axes.name_price(x.over or x.counts)
     if x.over:
@@ -219,7 +222,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             ax.set_xlabel(panel.params.x.label or panel.params.x.over or ax.get_xlabel())
         if panel.params.y.label and panel.params.y is not y:
             ax.set_ylabel(panel.params.y.label)
-    _add_legends(params, [panel for panel, _ in shown], drawn)
+    _add_legends(params, shown, drawn)
     if not params.x.can_place_divergence:  # no cross marks them
         style.name_diverged(drawn.figure, params, runs)
     return drawn.figure
@@ -258,19 +261,14 @@ def _set_limits(shown: Sequence[tuple[LinePanel, Axes]], share: str) -> None:
     for group in groups.values():
         panels = [panel for panel, _ in group]
         low, high = _compute_bounds(panels)
-        if any(level.value < low for panel in panels if panel.is_log for level in panel.levels):
-            low *= (low / high) ** 0.14  # room for the arrow to it, below the curves
         for panel in panels:
             bottom, top = panel.params.y.limits
             low, high = low if bottom is None else bottom, high if top is None else top
-        lines = [line for panel in panels for line in panel.lines if not line.diverged]
-        ends = np.concatenate([np.zeros(0), *(line.last_value for line in lines)])
-        ends = ends[ends > 0]
         for panel, ax in group:
             ax.set_yscale(panel.params.y.scale)
             ax.set_ylim(low, high)
             if panel.is_log:
-                _axes.label_log_axis(ax.yaxis, ends.min() if len(ends) else None)
+                _axes.label_log_axis(ax.yaxis)
 
 
 def _compute_bounds(panels: Sequence[LinePanel]) -> tuple[float, float]:
@@ -334,22 +332,38 @@ def _set_x(panel: LinePanel, axes: Axes) -> None:
     axes.set_xlim(*x.limits)
     if x.scale == "log":
         _axes.label_log_axis(axes.xaxis)
+    _axes.number_axis(axes, x.counts)
     if start == end:  # one iteration, beside which matplotlib would write offsets such as +3e2
         axes.set_xticks([start], [f"{start:g}"])
-    _axes.number_axis(axes, x.counts)
 
 
-def _add_legends(params: Params, panels: Sequence[LinePanel], drawn: Panels) -> None:
-    """Add a legend below all panels, or names at the ends of lines.
+def _list_ends(panel: LinePanel, low: float, high: float) -> list[tuple[str, str, float]]:
+    """Return the labels at the ends of a panel's lines: text, color and last y value of each.
 
-    drawn: the figure with its grid of panels.
+    On a log axis they have the values between its limits, unless printed numbers stand there; and
+    names if no legend has them. Lines with one label have it once, in gray.
     """
-    axes = [ax for cell, ax in drawn if cell.runs]
-    marks = [*list_marks(panels, {line.get_label() for ax in axes for line in ax.lines})]
+    ends: dict[str, tuple[str, float]] = {}
+    for line in panel.lines:
+        counted = panel.is_log and not (panel.params.printed or line.diverged or line.is_muted)
+        for value in line.last_value.tolist():
+            parts = [line.text] * (panel.params.legend == "ends")
+            parts += [style.round_number(value)] * bool(counted and low <= value <= high)
+            if text := ", ".join(parts):
+                color = style.NOTE if text in ends else style.darken(line.look.color)
+                ends[text] = (color, value)
+    return [(text, *end) for text, end in ends.items()]
+
+
+def _add_legends(params: Params, shown: Sequence[tuple[LinePanel, Axes]], drawn: Panels) -> None:
+    """Add a legend below all panels; lines that are named at their ends are not in it.
+
+    shown: panels with their axes. drawn: the figure with its grid of panels.
+    """
+    panels = [panel for panel, _ in shown]
+    marks = [*list_marks(panels, {line.get_label() for _, ax in shown for line in ax.lines})]
+    marks += list_levels_beyond(shown)
     if params.legend == "ends":
-        for panel, ax in zip(panels, axes, strict=True):
-            ends = [(line.text, line.look.color, *line.last_value) for line in panel.lines]
-            _axes.label_ends(ax, [end for end in ends if len(end) == 3])
         style.legend_of(drawn.figure, marks)
         return
     entries = list({h.get_label(): h for panel in panels for h in panel.handles}.values())

@@ -112,7 +112,8 @@ class Panels:
         self.axes: list[Axes] = [table[cell.row, cell.column] for cell in cells]
         self.free: Axes | None = next((ax for ax in table[-1] if ax not in self.axes), None)
         for index, (cell, axes) in enumerate(self):
-            letter = f"({chr(ord('a') + index)}) " if len(cells) > 1 else ""
+            axes.set_label(chr(ord("a") + index))
+            letter = f"({axes.get_label()}) " if len(cells) > 1 else ""
             axes.set_title(f"{letter}{cell.title}".rstrip())
             axes.set_visible(bool(cell.runs))
 

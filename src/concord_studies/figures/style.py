@@ -3,12 +3,12 @@
 Sizes, fonts and the first colors are those of all pictures (``concord.pictures.look``). Each color
 also has a marker of its own, so that gray prints can be read.
 
-One code has one meaning in all figures. Color is the sampler; agents, which are exchangeable, are
-steps of one blue-gray ramp with markers; networks are named in titles, and have other colors where
-lines are networks; readings are gray, filled (equations) or hollow (released code). Dashed is the
-agents' average, dotted a floor, open circles are what authors recorded, black hairlines that leave
-the panel what is printed. Where the exact law is known it is the line, and its estimate a pale line
-beneath.
+One code has one meaning in all figures. A color is a sampler's or a network's, and no network has a
+sampler's; agents, which are exchangeable, are steps of one blue-gray ramp with markers; readings
+are gray, filled (equations) or hollow (released code); values of any other label take the
+palette's colors, which then mean nothing beyond the figure. Dashed is the agents' average, dotted a
+floor, open circles are what authors recorded, black hairlines that leave the panel what is printed.
+Where the exact law is known it is the line, and its estimate a pale line beneath.
 """
 
 import functools
@@ -108,11 +108,6 @@ SAMPLERS = {
     "local_sgld": (MORE[2], "D"),
     "gossip_ula": (SKY, "X"),
     "sgd": (GRAY, "o"),
-}
-# Of the arena, where every sampler stands beside every other.
-ENTRIES = {
-    **SAMPLERS,
-    "admm": SAMPLERS["d_admms"],
     "graph_gibbs": (ORANGE, "o"),
     "push_sum_sgld": (BLACK, "^"),
     "d_mala": (MORE[3], "s"),
@@ -121,10 +116,11 @@ ENTRIES = {
     "local_sgld_one_step": (MORE[4], "D"),
     "choco_sgld": (MORE[5], "v"),
 }
+ENTRIES = {**SAMPLERS, "admm": SAMPLERS["d_admms"]}  # of the arena
 PAPERS = "_paper"  # ends the name of an entry with a paper's own settings: hollow markers
-_COLORS = (*(MORE[i] for i in (0, 1, 3, 2, 6, 4, 5)), GRAY)
 _NETWORKS = ("complete", "ring", "no_edges", "star", "path", "grid", "erdos_renyi", "edge_list")
-TOPOLOGIES = dict(zip(_NETWORKS, zip(_COLORS, (*MARKERS, "o"), strict=True), strict=True))
+_EARTH = ["#5D4037", "#D81B60", "#689F38", "#00838F", "#6A1B9A", "#A1662F", "#455A64", "#8D7B68"]
+TOPOLOGIES = dict(zip(_NETWORKS, zip(_EARTH, (*MARKERS, "o"), strict=True), strict=True))
 # Ways to train: two samplers' colors, and those of gossip that sends less.
 TRAININGS = {
     "synchronous": SAMPLERS["d_ula"],
@@ -284,9 +280,9 @@ def looks(key: str, values: Sequence[Any]) -> list[Look]:
             fixed[text] = fixed[same[-1]]
     used = {fixed[text].color for text in texts & fixed.keys()}
     others = sum(str(value) not in fixed for value in values)
-    pool = [color for color in PALETTE if color not in used]
-    if others > len(pool):
-        pool += [color for color in MORE if color not in used]
+    pool = [color for color in (*PALETTE, *MORE) if color not in used]
+    taken = {look.color for look in fixed.values()}
+    pool = sorted(pool, key=taken.__contains__)  # colors that mean something else come last
     free = (Look(pool[n % len(pool)], MARKERS[-1 - n % len(MARKERS)]) for n in range(others))
     return [fixed[str(value)] if str(value) in fixed else next(free) for value in values]
 
@@ -352,6 +348,12 @@ def number(value: float) -> str:
     return rf"${digits}\times 10^{{{int(power)}}}$" if power else digits
 
 
+def round_number(value: float) -> str:
+    """Return a number as text with two significant digits: 0.10, but 2.5 x 10^-5 for small ones."""
+    text = f"{value:#.2g}".rstrip(".")
+    return number(float(text)) if "e" in text else text
+
+
 def entry(text: str, **line: Any) -> Line2D:
     """Return a legend's entry; ``line`` are matplotlib options of the line or marker beside it."""
     return Line2D([], [], label=text, **line)
@@ -365,7 +367,10 @@ def legend_of(figure: Figure, handles: Sequence[Artist], references: Sequence[Ar
     groups = [group for group in (handles, references) if len(group)]
     if not groups:
         return
-    heights = [_add_legend(figure, group) for group in groups]
+    heights = [_add_legend(figure, [*handles, *references])]
+    if len(groups) > 1 and heights[0] > 2.5 * SMALL / 72:  # no room for all in one row
+        figure.legends[0].remove()
+        heights = [_add_legend(figure, group) for group in groups]
     first, *others = list[Any](figure.legends)
     for more in others:  # into one box, so that the layout leaves room for all of it
         more.remove()

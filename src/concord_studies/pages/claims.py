@@ -39,7 +39,7 @@ def claims_page(
 
     rows: of the table of verdicts.
     seeds: the sentence that follows the verdicts where master seeds were not varied.
-    shown: parts with figures and tables, which follow the findings.
+    shown: parts with figures and tables, which come first.
     link: what writes the name of a claim's figure; none: as a link to its file.
     """
     about = paper.about
@@ -47,7 +47,7 @@ def claims_page(
     text += f" What was read: {line(about.read)}" if about.read else ""
     text += f" {line(about.images)}" if about.images else ""
     findings, *table = _describe_claims(paper, rows, seeds)
-    parts = [findings, *shown, *table, *_list_notes(paper, rows)]
+    parts = [*shown, findings, *table, *_list_notes(paper, rows)]
     if paper.sections.released_code:
         parts.append(Section("Released code", paper.sections.released_code))
     return page(about.title, text, parts, link or _link(paper))

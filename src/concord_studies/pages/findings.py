@@ -29,6 +29,8 @@ PARTS = {
     "holds": ("What holds", 6),
     "neither": ("What is measured, or outside the conditions of a theorem", 0),
 }
+# The columns of a table of papers.
+PARTS_OF_TABLE = ("fails in all", "fails in part", "open", "holds")
 DECIDED_BY_NONE = {
     OUTSIDE: "outside the conditions of a theorem",
     MEASURED: "measured only",
@@ -125,6 +127,14 @@ def _summarize(judged: Sequence[Sentence]) -> str:
     return f"Sentences: {', '.join(parts)}."
 
 
+def count_parts(sentences: Iterable[Sentence]) -> Counter[str]:
+    """Return how many sentences fail in all cases and readings, or in part, are open, or hold."""
+    failing = {True: "fails in all", False: "fails in part"}
+    return Counter(
+        failing[one.failing_share == 1] if one.part == "fails" else one.part for one in sentences
+    )
+
+
 def _rank(sentence: Sentence) -> tuple[Any, ...]:
     """Return the key that sorts sentences of a part: most failing first, not run last."""
     lost = sentence.deciding_reading.verdict == NOT_RUN
@@ -145,3 +155,12 @@ def format_sentence(sentence: Sentence, names: Mapping[str, str] | None, smoke: 
     if entry.deciding["because"] and not smoke:
         parts.append(f"*Why:* {markdown(entry.deciding['because'])}")
     return f"- {' '.join(parts)}"
+
+
+def format_shortly(sentence: Sentence) -> str:
+    """Return a sentence in Markdown with its verdicts and the number that decides, not why."""
+    row, number = sentence.first_row, sentence.deciding_reading.deciding["number"]
+    whose = "Our sentence. " if row["source"] == OUR_SENTENCE else ""
+    shown = number.partition("; not met")[0]
+    text = f" {markdown(shown[0].upper() + shown[1:])}." if shown else ""
+    return f"{markdown(whose + row['says'])} **{markdown(sentence.verdict)}.**{text}"

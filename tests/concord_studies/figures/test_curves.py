@@ -154,8 +154,35 @@ def test_floors_and_points_are_level_lines(metric, layer, levels, entry):
     figure = draw(runs, lines="sampler", agents=[0], layers=[layer], y={"limits": [0.1, 1e3]})
     assert len(figure.axes[0].texts) == 0 and entry not in legend(figure)  # a linear axis
     log = {"scale": "log", "limits": [0.1, 1e3]}
-    (axes,) = draw(runs, lines="sampler", agents=[0], layers=[layer], y=log).axes
-    assert [text.get_text()[-5:] for text in axes.texts] == [f" {v:.2g}"[-5:] for v in levels]
+    figure = draw(runs, lines="sampler", agents=[0], layers=[layer], y=log)
+    apart = [v for v in levels if v != 0.0262]  # of one posterior
+    name = "point" if layer == "point" else "floor"
+    values = ", ".join(f"{value:#.2g}" for value in apart)
+    assert f"{name}, off the axis: {values}" in legend(figure)
+    assert len(figure.axes[0].texts) == 0  # the ends of the lines are off it, too
+
+
+def test_levels_off_the_axes_have_the_letters_of_their_panels():
+    runs = [w2(run(topology=t), [0]) for t in TOPOLOGIES]
+    for measured, value in zip(runs, (0.026, 0.0262, 0.05), strict=True):
+        measured.metrics.loc[measured.metrics["metric"] == "w2_floor", "value"] = value
+    log = {"scale": "log", "limits": [0.1, 1e3]}
+    figure = draw(runs, columns="topology", agents=[0], layers=["floor"], y=log)
+    assert legend(figure) == ["floor, off the axis: 0.026 (a, b), 0.050 (c)"]
+
+
+def test_a_log_axis_has_the_values_at_the_ends_of_its_lines():
+    runs = [w2(run(sampler=s), [0]) for s in ("d_ula", "de_sgld")]
+    log = {"scale": "log"}
+    (axes,) = draw(runs, lines="sampler", agents=[0], layers=[], y=log).axes
+    end = shown(axes)["D-ULA, agent 1"].get_ydata()[-1]
+    assert [text.get_text() for text in axes.texts] == [f"{end:#.2g}"]  # of both, in gray
+    assert axes.texts[0].get_color() == style.NOTE
+    (axes,) = draw(runs, lines="sampler", agents=[0], layers=[]).axes
+    assert len(axes.texts) == 0  # a linear axis
+    (axes,) = draw(runs, lines="sampler", agents=[0], layers=[], y=log, legend="ends").axes
+    names = ("D-ULA", "DE-SGLD")
+    assert [text.get_text() for text in axes.texts] == [f"{n}, {end:#.2g}" for n in names]
 
 
 def grid_runs() -> list[Measured]:
@@ -220,7 +247,7 @@ def test_a_diverged_run_stops_at_a_cross(scale):
     place = cross.get_transform().transform((37, cross.get_ydata()[0]))
     assert axes.bbox.contains(*place)
     assert axes.get_ylim()[1] < 100
-    assert [text.get_text() for text in axes.texts if text.get_text() != "floor"] == [
+    assert [text.get_text() for text in axes.texts if "diverged" in text.get_text()] == [
         "D-ULA: 25 % of the chains diverged,\nthe first at $k$ = 37"
     ]
     assert "diverged" in legend(figure)
@@ -343,11 +370,11 @@ def test_a_slope_stands_beside_what_falls() -> None:
     (slope,) = [line for line in figure.axes[0].lines if line.get_label() == "_slope"]
     (x0, y0), (x1, y1) = slope.get_xydata()
     assert (x0, x1) == (10, 100) and y1 / y0 == pytest.approx(10**-0.5)
-    assert [text.get_text() for text in figure.axes[0].texts] == ["$k^{-0.5}$"]
+    assert [text.get_text() for text in figure.axes[0].texts][:1] == ["$k^{-0.5}$"]
     figure = drawn(
         [trained("a", 1.0), flat], layers=[{"slopes": [-0.5]}], **options
     )  # the legend has one alone
-    assert not figure.axes[0].texts
+    assert not any("k^" in text.get_text() for text in figure.axes[0].texts)
     assert "$k^{-0.5}$" in [text.get_text() for text in figure.legends[0].get_texts()]
 
 

@@ -53,6 +53,18 @@ def test_what_fails_most_comes_first_and_many_lines_are_folded():
     assert "<summary>4 more</summary>" in text and text.count("\n- ") == 10
 
 
+def test_sentences_are_counted_once_and_shown_with_their_number():
+    number = "exact W2: 3 (rule: at most 1); not met in 1 of 2"
+    rows = [row("a", "does not hold", number=number), row("a", "holds", reading="released")]
+    rows += [row("b", "does not hold"), row("e", "does not hold"), row("c", "not run")]
+    sentences = findings.group_by_sentence(rows)
+    counts = findings.count_parts(sentences)
+    assert [counts[part] for part in findings.PARTS_OF_TABLE] == [2, 1, 1, 0]
+    assert findings.format_shortly(sentences[0]) == (
+        "a is so. **does not hold (published); holds (released).** Exact W2: 3 (rule: at most 1)."
+    )
+
+
 def test_sentences_that_the_paper_does_not_make_come_last():
     own = row("b", "does not hold", source=ledger.OUR_SENTENCE)
     text = half_page(own, row("a", "holds"))

@@ -96,6 +96,7 @@ def site(
     if output.is_dir() and any(output.iterdir()) and not (output / ".buildinfo").exists():
         raise ConcordError(f"{output}: it holds files that are not a site's; name another folder")
     settings, studies = load_studies(config, changes)
+    studies = dict(sorted(studies.items(), key=lambda entry: entry[1].name))
     results = results_folder(settings) if results is None else results
     if not results.is_dir():
         raise ConcordError(f"{results}: there are no results; snakemake makes them")
@@ -179,9 +180,11 @@ def _write_pages(
         title, rest = page.split("\n\n", 1)
         sources.write("claims", f"{title}\n\n{FILTER}\n{rest}")
         (sources.folder / TABLE).write_text(format_csv(ledger.COLUMNS, rows), "utf-8")
+    if figures := papers.gallery(studies.values(), results):
+        sources.write("figures", "\n".join(figures))
     pictures = _find_pictures(studies, results)
     kinds = [sources.write(f"reference/{n}", text) for n, text in reference.pages(pictures)]
-    lines = front.page(settings, studies, rows, sources.has)
+    lines = front.page(settings, studies, rows, results, sources.has)
     lines += front.describe_origin(settings, ledger.compare(judged, expected))
     sources.write("index", "\n".join([*lines, *_list_navigation(studies, kinds, sources)]))
 
@@ -220,7 +223,11 @@ def _list_navigation(
     others = [f"papers/{key}" for key in ours if not studies[key].arenas]
     surveyed = [f"multiverse/{key}" for key in studies if sources.has(f"multiverse/{key}")]
     folders = ("papers", "multiverse")
-    titles = {f"{place}/{key}": study.name for place in folders for key, study in studies.items()}
+    titles = {
+        f"{place}/{key}": ", ".join(filter(None, [study.name, study.about.samplers]))
+        for place in folders
+        for key, study in studies.items()
+    }
     documents = [
         sources.write_group_page(part, pages, titles) for part, pages in sources.documents.items()
     ]

@@ -35,6 +35,7 @@ def _add_aria_attributes(
     heading, focus = 'role="heading"', 'tabindex="0" role="group" aria-label="table"'
     for key in ("furo_navigation_tree", "body"):
         text = (context.get(key) or "").replace(heading, f'{heading} aria-level="2"')
+        text = text.replace("<img ", '<img loading="lazy" ')
         # The theme repeats the table's id.
         context[key] = re.sub(
             r'<div (class="table-wrapper[^"]*")[^>]*>', rf"<div \1 {focus}>", text

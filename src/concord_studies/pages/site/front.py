@@ -1,58 +1,58 @@
 """The first page: what was found, how to start, and from what the site was made."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from concord.errors import ConcordError, nearest, short
 from concord_studies.claims import ledger
-from concord_studies.claims.ledger import Row, is_smoke
+from concord_studies.claims.ledger import Row
 from concord_studies.configuration.study import Study
-from concord_studies.markup import fence, fold, markdown
+from concord_studies.io import read_text
+from concord_studies.markup import fold, markdown, markdown_table
 from concord_studies.pages import claims as of_claims
-from concord_studies.pages.findings import format_sentence, group_by_sentence
+from concord_studies.pages.findings import (
+    PARTS_OF_TABLE,
+    count_parts,
+    format_shortly,
+    group_by_sentence,
+)
+from concord_studies.pages.site import papers
 from concord_studies.provenance import describe
 
-LEAD = """Each agent of a network, say a hospital, keeps its data to itself and exchanges its
-current samples with neighbors only. Together the agents sample the posterior that all data give.
-Concord reproduces the papers on such samplers figure by figure, judges every claim by a stated
-rule, and compares all samplers, yours too, at the same price: gradients computed, or bytes sent."""
-# What the first page leads to, where the documents are at hand.
-START = (
-    ("docs/your-data", "Sample your own data in a notebook"),
-    ("docs/your-sampler", "Compare your own sampler with DE-SGLD, in ten minutes"),
-    ("docs/recommend", "Find the sampler for your problem, network and budget"),
-    ("docs/reproduce", "Reproduce a paper"),
-)
-COMMANDS = """snakemake          # every figure and table that needs no download
-snakemake ledger   # the verdicts, and the runs that only they read
-snakemake site     # these pages, of whatever has been made"""
-
-PICTURE = (
-    "Fig. 3 of Gürbüzbalaban and others (2021), reproduced: with DE-SGHMC an agent's draws stay "
-    "far from the posterior on every network, while the network average comes close."
-)
+# What is said whatever was made: on Concord, the table, the figure that says most, and on starting.
+WORDS = read_text(Path(__file__).with_name("front.md")).split("---\n")
+LEADERS = 5  # of the arena
 
 
 def page(
     settings: Mapping[str, Any],
     studies: Mapping[str, Study],
     rows: Sequence[Row],
+    results: Path,
     has: Callable[[str], bool],
 ) -> list[str]:
     """Return the lines of the first page: what was found, and how to start.
 
-    has: whether there is a page of a name.
+    results: the folder of the results. has: whether there is a page of a name.
     """
-    lines = ["# Concord", "", LEAD, ""]
+    lead, counted, picture, ways, commands = WORDS
+    lines = ["# Concord", "", lead, ""]
     if settings["scale"] == "smoke":
         lines += [f"**{ledger.SMOKE}**", ""]
-    if findings := _list_findings(studies, rows, settings["findings"]):
-        lines += ["## What was found", "", of_claims.describe_verdicts(rows, ""), "", *findings, ""]
+    if rows:
+        lines += ["## What was found", "", of_claims.describe_verdicts(rows, ""), ""]
+        lines += [counted, *_tabulate_studies(studies, rows, settings["findings"]), ""]
         lines += ["[All claims of all papers](claims.md)", ""]
-    if has("README"):
-        lines += [f"![{PICTURE}](docs/example.png)", "", f"*{PICTURE}*", ""]
-    started = [f"- [{text}]({name}.md)" for name, text in START if has(name)]
-    return [*lines, "## How to start", "", *started, "", *fence("text", COMMANDS)]
+    lines += ["[All figures](figures.md)", ""] * has("figures")
+    documented = has("docs/reproduce") and has("papers/tzikas2024")
+    lines += [picture] * documented
+    for key in (key for key, study in studies.items() if study.arenas):
+        origin, board = papers.read_committed(key, "leaderboard", results)
+        if board:
+            lines += [f"## Who leads the arena: the first {LEADERS}", "", origin, ""]
+            lines += [*board[: 2 + LEADERS], "", f"[All of them](papers/{key}.md)", ""]
+    return [*lines, "## How to start", "", *[ways] * documented, commands]
 
 
 def describe_origin(settings: Mapping[str, Any], compared: ledger.Comparison) -> list[str]:
@@ -77,12 +77,13 @@ def describe_origin(settings: Mapping[str, Any], compared: ledger.Comparison) ->
     return lines
 
 
-def _list_findings(
+def _tabulate_studies(
     studies: Mapping[str, Study], rows: Sequence[Row], chosen: Sequence[str]
 ) -> list[str]:
-    """Return the rows of the claims that the first page lists.
+    """Return a table of papers: how many of their sentences fail, are open or hold, and one each.
 
-    chosen: claims that the configuration names; none: the first five.
+    A sentence that the paper does not make is not counted. Shown is the first one chosen, else the
+    first. A study of our own is in it if a claim of it is chosen, or none of any.
     """
     stated = {f"{key}/{claim}" for key, study in studies.items() for claim in study.claims}
     for name in chosen:
@@ -90,10 +91,17 @@ def _list_findings(
             raise ConcordError(
                 f"config.yaml: findings: there is no claim {short(name)}; {nearest(name, stated)}"
             )
-    judged = {f"{s.first_row['paper']}/{s.first_row['claim']}": s for s in group_by_sentence(rows)}
-    lines = []
-    for name in [name for name in chosen if name in judged] or list(judged)[:5]:
-        study = studies[judged[name].first_row["paper"]]
-        text = format_sentence(judged[name], study.sections.names, is_smoke(rows))
-        lines.append(f"{text} ([{markdown(study.name)}](papers/{study.key}.md))")
-    return lines
+    table = []
+    for key, study in studies.items():
+        sentences = group_by_sentence(row for row in rows if row["paper"] == key)
+        named = {f"{key}/{sentence.first_row['claim']}": sentence for sentence in sentences}
+        if not named or (chosen and not study.printed and not named.keys() & {*chosen}):
+            continue
+        printed = [s for s in sentences if s.first_row["source"] != ledger.OUR_SENTENCE]
+        counts = count_parts(printed)
+        paper = f"[{markdown(study.name)}](papers/{key}.md)"
+        paper += f", {markdown(study.about.samplers)}" * bool(study.about.samplers)
+        first = next((named[name] for name in chosen if name in named), sentences[0])
+        shown = [str(counts[part]) if printed else "" for part in PARTS_OF_TABLE]
+        table.append([paper, *shown, format_shortly(first)])
+    return markdown_table(("paper", *PARTS_OF_TABLE, "one of its sentences, and its number"), table)

@@ -7,22 +7,25 @@ It is the page of the study's claims with figures and tables. Their anchors are
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from concord_studies import words
 from concord_studies.claims.ledger import Row
 from concord_studies.configuration.study import Study
+from concord_studies.home import HOME
 from concord_studies.io import read_text
 from concord_studies.markup import fence, fold, line, markdown, sentence
 from concord_studies.pages import captions
 from concord_studies.pages import claims as of_claims
 from concord_studies.pages.captions import Caption
-from concord_studies.pages.findings import group_by_sentence
+from concord_studies.pages.findings import format_shortly, group_by_sentence
 from concord_studies.pages.markdown import Section
 from concord_studies.provenance import read_provenance
 
 WIDE = 360  # points; a column of print has 250
+HEAVY = 150_000  # bytes of an SVG, in place of which its PNG is shown
+ROWS = 40  # of a table
 HEADINGS = {"figures": "Figures", "tables": "Tables"}
 SHOWN = {"figures": ".svg", "tables": ".csv"}
 
@@ -50,13 +53,49 @@ def study_page(study: Study, rows: Sequence[Row], results: Path, seeds_note: str
         shown = name and find_output(study, section, name, results)
         return f"[{markdown(name)}](#{_anchor(study, section, name)})" if shown else markdown(name)
 
-    return of_claims.claims_page(study, rows, seeds_note, parts, link)
+    page = of_claims.claims_page(study, rows, seeds_note, parts, link)
+    named = filter(None, [study.name, *study.about.samplers.split(", ")])
+    title, _, rest = page.partition("\n\n")  # the search finds the page first by these names
+    entries = [entry for text in named for entry in fence(f"{{index}} ! single: {line(text)}", "")]
+    return "\n".join([title, "", *entries, rest])
 
 
 def find_output(paper: Study, section: str, name: str, results: Path) -> Path | None:
     """Return the path of a figure or table. None if it has not been made."""
     path = (results / paper.key / section / name).with_suffix(SHOWN[section])
     return path if path.exists() and path.with_suffix(".json").exists() else None
+
+
+def read_committed(key: str, name: str, results: Path) -> tuple[str, list[str]]:
+    """Return a sentence on where a table is from, and its lines in Markdown; ("", []) if nowhere.
+
+    It is the one that was made, or else the one that the documents have.
+    """
+    path = results / key / "tables" / f"{name}.md"
+    if path.exists():
+        return "Made here.", read_text(path).partition("\n\n")[0].splitlines()
+    mark = f"<!-- results/{key}/tables/{name} -->"
+    for page in sorted((HOME / "docs").glob("*.md")):
+        _, found, rest = read_text(page).partition(mark)
+        if found:
+            origin, table = rest.strip().split("\n\n")[:2]
+            return f"Committed, and not made here: {origin}", table.splitlines()
+    return "", []
+
+
+def gallery(studies: Iterable[Study], results: Path) -> list[str]:
+    """Return the page of all figures that were made, each a link to its place; [] if none was."""
+    lines: list[str] = []
+    for study in studies:
+        made = ((n, find_output(study, "figures", n, results)) for n in study.sections.figures)
+        shown = {name: path for name, path in made if path}
+        lines += [f"## {markdown(study.name)}", ""] * bool(shown)
+        for name, path in shown.items():
+            target = f":target: papers/{study.key}.html#{_anchor(study, 'figures', name)}"
+            title = study.sections.figures[name].title
+            lines += _picture(path, results, title, ":class: small", target)
+    head = ["---", "orphan: true", "---", "# All figures", "", "Each leads to its place.", ""]
+    return [*head, *lines] if lines else []
 
 
 def find_multiverse(folder: Path) -> tuple[Path, list[Path]] | None:
@@ -99,8 +138,12 @@ def _show_section(study: Study, section: str, rows: Sequence[Row], results: Path
     shown = [name for name in names if find_output(study, section, name, results)]
     text = f"{len(shown)} of {len(names)} have been made; `snakemake {study.key}` makes all."
     lines = [] if len(shown) == len(names) else [text, ""]
-    for name in shown:
-        lines += _show_output(study, section, name, rows, results)
+    for name in names:
+        origin, table = read_committed(study.key, name, results)
+        if name in shown:
+            lines += _show_output(study, section, name, rows, results)
+        elif table:
+            lines += [f"### {markdown(names[name].title)}", "", origin, "", *table, ""]
     return Section(HEADINGS[section], "", lines=lines)
 
 
@@ -113,12 +156,16 @@ def _show_output(
     caption: Caption = read_provenance(shown)["caption"]
     lines = [f"({_anchor(study, section, name)})=", f"### {_heading(name, caption)}", ""]
     if section == "figures":
-        alt = _alternative_text(caption, [row for row in rows if row["figure"] == name])
-        lines += [*captions.lines_above_fold(caption), *_picture(shown, results, alt)]
+        alt = f"{sentence(caption['title'])} {captions.first_sentence(caption)}"
+        lines += [*_picture(shown, results, alt), *captions.lines_above_fold(caption)]
+        judged = group_by_sentence(row for row in rows if row["figure"] == name)
+        lines += [*(f"- {format_shortly(one)}" for one in judged), ""]
     else:
         first = caption["caption"] or caption["title"]
         table, _, rest = read_text(base.with_suffix(".md")).partition("\n\n")
-        lines += [*fence(f"{{table}} {markdown(first)}", table), rest, ""]
+        head, more = table.splitlines()[: ROWS + 2], table.count("\n") - ROWS - 1
+        lines += fence(f"{{table}} {markdown(first)}", "\n".join(head))
+        lines += [f"{more} more rows are in the CSV.", ""] * (more > 0) + [rest, ""]
         lines += captions.lines_above_fold({**caption, "caption": ""})
     folded = captions.lines_below_fold(caption)
     for experiment in dict.fromkeys(run.experiment for run in study.output_runs(section, name)):
@@ -143,21 +190,18 @@ def _heading(name: str, caption: Caption) -> str:
     return of + markdown(caption["title"])
 
 
-def _alternative_text(caption: Caption, rows: Sequence[Row]) -> str:
-    """Return a picture's alternative text: title, first sentence, and a claim's finding."""
-    texts = [
-        f"{one.first_row['says']} {one.verdict}: {one.deciding_reading.deciding['number']}."
-        for one in group_by_sentence(rows)
-        if one.deciding_reading.deciding["number"]
-    ]
-    return " ".join([sentence(caption["title"]), captions.first_sentence(caption), *texts[:1]])
+def _picture(path: Path, results: Path, alt: str, *more: str) -> list[str]:
+    """Return Markdown with a picture and its alternative text; a wide one fills the column.
 
-
-def _picture(path: Path, results: Path, alt: str) -> list[str]:
-    """Return Markdown with a picture and its alternative text; a wide one fills the column."""
+    path: an SVG; its PNG is shown where the SVG is heavy. more: options of the image in place of a
+    class by its width.
+    """
     width = re.search(r'<svg[^>]* width="([\d.]+)pt"', read_text(path))
     options = [f":alt: {json.dumps(line(alt), ensure_ascii=False)}"]
-    options += [":class: wide"] * bool(width and float(width[1]) > WIDE)
+    options += more or [":class: wide"] * bool(width and float(width[1]) > WIDE)
+    image = path.with_suffix(".png")
+    if path.stat().st_size > HEAVY and image.exists():
+        path = image
     place = path.resolve().relative_to(results.resolve()).as_posix()
     return fence(f"{{image}} /results/{place}", "\n".join(options))
 

@@ -74,6 +74,23 @@ def test_cards_are_those_that_were_made_and_as_they_were(tmp_path):
         papers.find_cards(tmp_path)
 
 
+def test_a_table_that_was_not_made_is_the_one_of_the_documents(tmp_path):
+    origin, lines = papers.read_committed("arena", "leaderboard", tmp_path)
+    assert origin.startswith("Committed, and not made here") and lines[0].startswith("| price |")
+    assert papers.read_committed("arena", "another", tmp_path) == ("", [])
+    (tmp_path / "arena" / "tables").mkdir(parents=True)
+    (tmp_path / "arena" / "tables" / "leaderboard.md").write_text("| a |\n| --- |\n\nNote.\n")
+    made = papers.read_committed("arena", "leaderboard", tmp_path)
+    assert made == ("Made here.", ["| a |", "| --- |"])
+
+
+def test_a_heavy_picture_is_shown_as_a_png(tmp_path):
+    (tmp_path / "a.svg").write_text("<svg/>" + " " * papers.HEAVY)
+    assert "a.svg" in papers._picture(tmp_path / "a.svg", tmp_path, "a")[0]
+    (tmp_path / "a.png").touch()
+    assert "a.png" in papers._picture(tmp_path / "a.svg", tmp_path, "a")[0]
+
+
 def test_a_page_is_one_entry_of_the_navigation_whatever_its_title():
     title = 'a\nb\u2028c\x85d # "e" *f* <g> \u202eh :i: ' + "x" * 10_000
     entries = build._list_pages(["papers/a", "papers/b"], {"papers/a": title, "papers/b": " \n"})

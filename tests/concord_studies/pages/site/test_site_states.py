@@ -214,8 +214,13 @@ def test_a_site_at_every_stage(studies, tmp_path, built, stage):
     text = text_of(site / "index.html")
     assert text.index("What was found") < text.index("How to start")
     judged = (made.folder / KEY / "claims.csv").exists()
-    finding = text.partition("What was found")[2].partition("Gürbüzbalaban and others (2021)")[0]
-    assert "DE-SGHMC" in finding and (", committed (" in finding) != judged
+    table = text.partition("What was found")[2].partition("How to start")[0]
+    row = table.partition("Gürbüzbalaban and others (2021)")[2].partition("Tzikas and others")[0]
+    assert re.match(r" ?, DE-SGLD, DE-SGHMC \d+ \d+ \d+ \d+ On the complete graph ", row)
+    assert (", committed (" in row) != judged
+    assert "Who leads the arena" in table and (site / "figures.html").exists() == (
+        any(made.folder.glob("*/figures/*.json"))
+    )
     assert re.search(compared, text) if compared else "committed verdicts" not in text
     assert {path.stem for path in (site / "papers").glob("*.html")} == {*studies}
 
@@ -240,7 +245,8 @@ def test_a_page_counts_its_figures_and_says_what_is_seen(studies, tmp_path, buil
     text = text_of(page)
     assert re.search(rf"1 of \d+ have been made; snakemake {KEY} makes all\.", text)
     (seen,) = pages(site)[page].pictures
-    assert seen.startswith("Title. What is seen. What Fig 2 shows") and seen.endswith(": 1.5.")
+    assert seen == "Title. What is seen."
+    assert "What is seen. More. What Fig 2 shows of DE-SGLD, DE-SGHMC shows as well." in text
 
 
 def test_a_table_has_its_caption(studies, tmp_path, built):

@@ -62,15 +62,14 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw box plots over chains along iterations, a panel for each run."""
     panels = Panels(cross_panels(runs, params.names, params.columns, params.rows), 1.75)
     shown = [(cell, axes) for cell, axes in panels if cell.runs]
-    extremes, lowest = False, np.inf
+    extremes = False
     for cell, axes in shown:
         run = selection.take_single(cell.runs, f"panel {cell.title!r}")
         boxes = _draw_boxes(axes, run, params.iterations)
         extremes |= any(box["fliers"] for box in boxes)
-        lowest = min(lowest, boxes[-1]["med"])
     for _, axes in shown:
         axes.set_yscale("log")
-        label_log_axis(axes.yaxis, lowest)
+        label_log_axis(axes.yaxis)
     panels.label("iteration $k$", f"misclassified\n(of {params.points} points, log scale)")
     return panels.with_legend(_legend_entries(extremes))
 

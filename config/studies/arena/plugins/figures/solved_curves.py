@@ -43,7 +43,8 @@ def reads(params: Params) -> list[Read | str]:
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw the share of tasks and targets solved against the price, a panel for each price.
 
-    The five that have solved most are named at their ends, the others gray.
+    The five that have solved most, and whoever leads at some price, are named at their ends; the
+    others are gray.
     """
     shown = selection.select(runs, None)
     cells = arrange_panels((f"by {price}", shown) for price in params.prices)
@@ -62,7 +63,11 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         finite = np.concatenate(solved)
         low, high = (finite.min(), finite.max()) if len(finite) else (1.0, 10.0)
         last = [len(values) / count for values, count in zip(solved, total, strict=True)]
-        best = set(np.argsort(last, kind="stable")[::-1][:BEST].tolist())
+        order = np.argsort(last, kind="stable")[::-1]
+        along = np.geomspace(low, high, 200)
+        counts = [np.searchsorted(solved[place], along, "right") / total[place] for place in order]
+        leaders = np.argmax(counts, axis=0)
+        best = {*order[:BEST].tolist(), *order[leaders].tolist()}
         for place, (look, values) in enumerate(zip(looks, solved, strict=True)):
             share = np.arange(len(values) + 1) / total[place]
             color, width = (look.color, 1.3) if place in best else (style.MUTED, 0.7)
