@@ -35,7 +35,7 @@ def network(**options):
 
 
 def recommend(**options):
-    return concord_arena.recommend(problem, "ring", **{"budget": {"gradients": 20}} | options)
+    return concord.recommend(problem, "ring", **{"budget": {"gradients": 20}} | options)
 
 
 def shaped(function):
@@ -89,7 +89,7 @@ MISTAKES = [  # what is typed, and the end of the sentence, or a part of it
     ("concord.problems.LinearRegression", "did you mean 'linear_regression'?"),
     ("concord.problems.logreg", "did you mean 'logistic_regression'?"),
     ("concord.smaple", "no attribute 'smaple'; did you mean 'sample'?"),
-    ("concord.recommend", "concord.recommend is concord_arena.recommend now: import"),
+    ("concord_arena.recommend", "concord_arena.recommend is concord.recommend now: import"),
     ("sample(step_sise=1)", "sampler.step_sise: unknown key; did you mean 'step_size'?"),
     # another type than is wanted
     ("sample(iterations=1e3)", "1000.0 does not fit; give integer >= 1 and <= 1e+09, such as 1000"),
@@ -155,10 +155,6 @@ MISTAKES = [  # what is typed, and the end of the sentence, or a part of it
     (
         "concord.w2(sample(), concord.Gaussian(np.zeros(3), np.eye(3)))",
         "posterior: <Gaussian dim: 3; mean: 0, 0, 0; sd: 1, 1, 1> is no posterior of dimension 2",
-    ),
-    (
-        "concord.compare(sample(), problem.posterior)",
-        "results: a result alone has nothing to be compared with; give a list",
     ),
     (
         "concord.Gaussian(np.zeros(2), -np.eye(2))",

@@ -84,6 +84,9 @@ class Positions(dict):
         self.chains, self.draw = len(x), np.arange(x.shape[1])
         self.agent = np.arange(x.shape[2])
 
+    def require_positions(self) -> None:
+        """Accept all: there are positions."""
+
 
 def last_rows(family: Any, trace: Any, **parts: Any) -> dict[tuple[str, str], Row]:
     """Return the rows of a family by metric and agent, at the last iteration."""
