@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import concord
-import concord_arena
+import concord_arena  # noqa: F401 (of what is typed)
 from concord.errors import ConcordError
 from concord.samplers.de_sgld import DESGLD
 from concord_cli.__main__ import main
