@@ -2,6 +2,7 @@
 # parts, a job each, whose tables another one joins.
 OF_EXPERIMENT = "{study}/{experiment}"
 
+
 # The hash alone says what the file is, so neither the code nor the rest of the registry is an
 # input. It needs the network, which compute nodes often lack, so it runs where Snakemake runs.
 rule fetch:

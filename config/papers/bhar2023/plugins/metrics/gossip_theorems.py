@@ -227,8 +227,8 @@ def _vary_bias(
         by = {**dict.fromkeys((*PROPORTIONAL, *LINEAR), 1.0), name: factor}
         changed = dataclasses.replace(
             gossip,
-            agents=gossip.agents * by["n"],
-            dim=gossip.dim * by["d_w"],
+            agents=round(gossip.agents * by["n"]),
+            dim=round(gossip.dim * by["d_w"]),
             step=gossip.step * by["alpha"],
             least_active=gossip.least_active * by["p_m"],
         )

@@ -219,6 +219,7 @@ def bound_recursion(
     target: the law mu* x ... x mu* of all agents.
     """
     problem, strong, rho = m.problem, theorem.strong, sampler.penalty
+    assert isinstance(problem, Quadratic)  # which the theorem's constants need
     size, dim = problem.agents * problem.dim, problem.dim
     every = np.union1d(iterations - 1, iterations)
     update = update_of(sampler, problem, m.network)

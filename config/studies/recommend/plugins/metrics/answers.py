@@ -238,6 +238,7 @@ def _sampled_case(m: Measurement, case: int) -> Iterator[Number]:
         name, budget = f"{title}_{vectors}", {"bytes": vectors * 8 * problem.dim}
         wish = {"budget": budget, "initial": _initial_law(m), "samplers": FEW if single else None}
         answer = recommend(problem, m.network, **wish, by="b2", verify=True)
+        assert answer.verified is not None  # as asked for
         doubted = bool(answer.trust)
         group = "doubted" if doubted else "trusted"
         yield f"doubted.{name}", "network", doubted, {}
