@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,6 @@ from concord.laws.exact import Law
 from concord.reference import Reference
 from concord.sampler import Algorithm
 from concord.sampling.trace import Trace
-
-if TYPE_CHECKING:
-    pass  # a quarter of a second
 
 
 def compare(

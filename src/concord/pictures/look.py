@@ -5,7 +5,6 @@ those of Okabe and Ito, darkened where their contrast on white was below 3:1. No
 leaves global settings changed: ``RC`` holds within ``styled`` functions only.
 """
 
-from pathlib import Path
 from typing import Any
 
 import matplotlib.style
@@ -86,7 +85,7 @@ class Picture(Figure):
     @styled
     def savefig(self, fname: Any, **options: Any) -> None:
         """Write the figure to a file whose suffix sets the format, such as .pdf, .svg or .png."""
-        super().savefig(Path(fname) if isinstance(fname, str) else fname, **options)
+        super().savefig(fname, **options)
 
 
 def mix(color: str, other: str, part: float) -> str:

@@ -32,6 +32,7 @@ def plot_trace(
     coordinates: numbers or names of those that are drawn; None: the first four. posterior: a
     problem, a Gaussian, or draws, whose density is drawn, too; None: none.
     """
+    trace = trace.mask_diverged()
     x = trace["x"]
     chosen = choose_coordinates(trace, x.shape[-1], coordinates)
     late = trace.rows_after_warm_up()
@@ -58,6 +59,7 @@ def plot_trace(
     panels[0, 0].set_title(f"density of {trace.chains} chains")
     panels[0, 1].set_title("the first chain")
     panels[-1, 1].set_xlabel("iteration")
+    _name_divergence(picture, trace)
     handles, labels = panels[0, 0].get_legend_handles_labels()
     picture.legend(handles, labels, loc="outside lower center", ncols=len(handles))
     return picture
@@ -90,8 +92,10 @@ def plot_law(
         axes.plot(at, mean, label="average", **_AVERAGE)
         for end in (mean - 2 * sd, mean + 2 * sd):
             axes.plot(at, end, **{**_AVERAGE, "linewidth": 0.8})
-        height = high[late].max() - low[late].min()
-        axes.set_ylim(low[late].min() - 0.3 * height, high[late].max() + 0.3 * height)
+        shown = late & np.isfinite(high - low)
+        if shown.any():
+            bottom, top = low[shown].min(), high[shown].max()
+            axes.set_ylim(bottom - 0.3 * (top - bottom), top + 0.3 * (top - bottom))
         if posterior is not None:
             center, cov = read_posterior(law, posterior).moments()
             for sds in (-2, 0, 2):
@@ -100,9 +104,16 @@ def plot_law(
                 axes.axhline(level, color=look.VERMILION, linewidth=0.8, label=label)
         axes.set_ylabel(law.title_coordinate(number))
     panels[-1].set_xlabel("iteration")
+    _name_divergence(picture, law)
     handles, labels = panels[0].get_legend_handles_labels()
     picture.legend(handles, labels, loc="outside lower center", ncols=len(handles))
     return picture
+
+
+def _name_divergence(picture: look.Picture, result: Trace | Law) -> None:
+    """Write on top of a picture that chains, or a law, diverged; nothing if none did."""
+    if message := result.divergence():
+        picture.suptitle(message, x=0.01, ha="left", fontsize=look.SMALL, color="#8a3b00")
 
 
 def choose_coordinates(result: Trace | Law, dim: int, chosen: Sequence[object] | None) -> list[int]:
@@ -178,7 +189,8 @@ def _agent_line(place: int) -> dict[str, Any]:
 
 def _draw_density(axes: Axes, values: np.ndarray, line: dict[str, Any]) -> None:
     """Draw a histogram of values as a line; values that are not finite are left out."""
-    heights, edges = np.histogram(values[np.isfinite(values)], BINS, density=True)
+    finite = values[np.isfinite(values)]
+    heights, edges = np.histogram(finite, BINS, density=finite.size > 0)
     axes.stairs(heights, edges, linewidth=1.0, **line)
 
 

@@ -93,3 +93,17 @@ def test_a_network_shows_the_names_of_its_agents():
     graph = networkx.Graph([("Oslo", "Bergen"), ("Bergen", "Tromsø")])
     texts = [text.get_text() for text in concord.network(graph).plot().axes[0].texts]
     assert texts == ["Oslo", "Bergen", "Tromsø"]
+
+
+def test_a_picture_says_what_diverged():
+    wild = {"step_size": 5.0, "iterations": 300}
+    with pytest.warns(concord.DivergenceWarning):
+        trace = few_chains(**wild)
+    with pytest.warns(concord.DivergenceWarning):
+        law = concord.law("de_sgld", PROBLEM, "ring", **wild)
+    for result in (trace, law):
+        picture = result.plot()
+        assert "diverge" in result.divergence()
+        assert picture.get_suptitle() == result.divergence()
+        assert picture._repr_png_()
+    assert few_chains().plot().get_suptitle() == ""
