@@ -153,7 +153,7 @@ class Law(WithLabels):
         lost = self.iterations[~inside.all(axis=(1, 2))]
         return f"the law diverges, seen first at iteration {lost[0]}" if lost.size else ""
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """Return the iterations and the numbers of agents and dimensions, for display."""
         agents = count_named(self.mean.shape[1], self.agent_names)
         dim = count_named(self.mean.shape[2], self.coordinate_names)
