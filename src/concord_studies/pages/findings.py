@@ -35,7 +35,7 @@ PARTS = {
 # The columns of a table of papers.
 PARTS_OF_TABLE = ("fails in all", "fails in part", "open", "holds")
 # How documents count those of our own sentences that they do not state.
-REST = {"holds": "hold", "neither": "are measured"}
+REST = {"open": "open", "holds": "holding", "neither": "measured"}
 DECIDED_BY_NONE = {
     OUTSIDE: "outside the conditions of a theorem",
     MEASURED: "measured only",
@@ -129,7 +129,7 @@ def list_briefly(rows: Sequence[Row], names: Mapping[str, str] | None = None) ->
     """Return the lines of Markdown of one study's findings, as documents have them.
 
     What fails or is open has its number and why; of what holds there is the sentence alone. What is
-    measured, and what holds of our own sentences about a paper, is counted.
+    measured is counted, and so are our own sentences about a paper but those that fail.
     """
     sentences = group_by_sentence(rows)
     ours = [one for one in sentences if one.is_ours]
@@ -139,13 +139,13 @@ def list_briefly(rows: Sequence[Row], names: Mapping[str, str] | None = None) ->
         in_part = sorted((one for one in judged if one.part == part), key=_rank)
         items = [f"- {_state_briefly(one, names)}" for one in in_part]
         lines += [f"**{PARTS[part][0]}**", "", *items, ""] * bool(items)
-    told = sorted((one for one in ours if one.part in ("fails", "open")), key=_rank)
-    items = [f"- {_state_briefly(one, names)}" for one in told]
+    failing = sorted((one for one in ours if one.part == "fails"), key=_rank)
+    items = [f"- {_state_briefly(one, names)}" for one in failing]
     lines += ["**What we say, and the paper does not**", ""] * bool(ours)
     lines += [*items, ""] * bool(items)
     rest = Counter(one.part for one in ours)
     counts = [f"{rest[part]} {word}" for part, word in REST.items() if rest[part]]
-    return [*lines, *[f"{' and '.join(counts)}.", ""] * bool(counts)]
+    return [*lines, *[f"Not shown: {', '.join(counts)}.", ""] * bool(counts)]
 
 
 def _state_briefly(sentence: Sentence, names: Mapping[str, str] | None) -> str:
