@@ -11,6 +11,7 @@ of theta with step size eta / N, and each u_i with eta, both have pi as their la
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -47,6 +48,20 @@ def number_coordinates(local: np.ndarray, agents: int) -> np.ndarray:
     shared, own = np.cumsum(~local) - 1, np.cumsum(local) - 1
     first = (~local).sum() + local.sum() * np.arange(agents)[:, None]
     return np.where(local, first + own, shared)
+
+
+def name_coordinates(
+    local: np.ndarray, agents: Sequence[object], names: Sequence[str] | None
+) -> tuple[str, ...]:
+    """Return names of the coordinates of the whole model, as ``number_coordinates`` numbers them.
+
+    agents: their names or numbers. names: of the coordinates, (dim,); None: x[0], x[1], ...
+    """
+    of = names or [f"x[{j}]" for j in range(len(local))]
+    shared = [of[j] for j in np.flatnonzero(~local)]
+    own = [of[j] for j in np.flatnonzero(local)]
+    who = [each if isinstance(each, str) else f"agent {each}" for each in agents]
+    return tuple(shared + [f"{name} of {agent}" for agent in who for name in own])
 
 
 def embed_quadratics(
