@@ -17,18 +17,27 @@ from functools import cached_property
 
 import numpy as np
 
-from concord.errors import ConcordError, short
+from concord.errors import ConcordError, nearest, short
 from concord.laws.gaussian import Gaussian
 from concord.laws.reference_laws import Draws
 from concord.reference import Reference
 from concord.summary import Summarized
 
 
-def read_local(local: object, dim: int) -> np.ndarray | None:
-    """Return a caller's mask of local coordinates, (dim,); None where none is local."""
+def read_local(local: object, dim: int, names: Sequence[str] | None = None) -> np.ndarray | None:
+    """Return a caller's mask of local coordinates, (dim,); None where none is local.
+
+    local: such a mask, or some of the coordinates' names. names: of all coordinates, if they have
+    any.
+    """
     if local is None:
         return None
     mask = np.asarray(local)
+    if names is not None and mask.ndim == 1 and mask.dtype.kind == "U":
+        for name in mask.tolist():
+            if name not in names:
+                raise ConcordError(f"local: there is no column {name!r}; {nearest(name, names)}")
+        mask = np.isin(names, mask)
     if mask.dtype != bool or mask.shape != (dim,):
         raise ConcordError(
             f"local: {short(local)} is no mask of {dim} coordinates; give a list of {dim} values, "

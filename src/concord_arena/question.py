@@ -2,9 +2,9 @@
 
 On Gaussian problems of up to ``SMALL`` entries (agents times dimension) all laws are exact. On
 larger ones settings are screened by ``surrogates``, and the leading ones are confirmed by their own
-laws. Where agents hold local coordinates there are no surrogates: all laws are their own, of up to
-``LARGEST_LOCAL`` entries. On other problems laws are approximate (``concord.linearized``), and predictions are never
-less than the b2 of the Gaussian fit itself, estimated by importance sampling.
+laws. Where agents hold local coordinates there are no surrogates: all laws are their own, up to
+``LARGEST_LOCAL`` entries. On other problems laws are approximate (``concord.linearized``), and
+predictions are never less than the b2 of the Gaussian fit itself, estimated by importance sampling.
 """
 
 from collections.abc import Callable, Mapping, Sequence
