@@ -314,21 +314,21 @@ def lines_below_fold(caption: Caption, escape: Escape = markup.markdown) -> list
 
 def markdown(caption: Caption) -> str:
     """Return a caption as Markdown, with definitions and details folded."""
+    title = f"**{markup.markdown(markup.sentence(caption['title']))}**"
     folded = markup.fold("How it was made", lines_below_fold(caption))
-    return "\n".join([*_title_lines(caption, markup.markdown), *folded])
+    return "\n".join([*_head(title, caption, lines_above_fold(caption)), *folded])
 
 
 def rst(caption: Caption) -> str:
     """Return a caption in reStructuredText, for Snakemake's report, which folds nothing."""
-    return "\n".join([*_title_lines(caption, markup.rst), *lines_below_fold(caption, markup.rst)])
+    title = f"**{markup.rst(markup.sentence(caption['title']))}**"  # bold text has no formulas
+    escape = markup.rst_with_formulas
+    lines = _head(title, caption, lines_above_fold(caption, escape))
+    return "\n".join([*lines, *lines_below_fold(caption, escape)])
 
 
-def _title_lines(caption: Caption, escape: Escape) -> list[str]:
-    """Return the title and the lines above the fold."""
-    title, lines = (
-        f"**{escape(markup.sentence(caption['title']))}**",
-        lines_above_fold(caption, escape),
-    )
+def _head(title: str, caption: Caption, lines: Sequence[str]) -> list[str]:
+    """Return the lines above the fold, the title before the first of them."""
     return [f"{title} {lines[0]}", *lines[1:]] if caption["caption"] else [title, "", *lines]
 
 
