@@ -214,6 +214,12 @@ def _name_samplers(study: Study) -> Mapping[VariantKey, str]:
     return {way: next(iter(texts)) for way, texts in names.items() if len(texts) == 1}
 
 
+def name_sampler(study: Study, run: Document) -> str:
+    """Return what readers of a study know a run's sampler by: its name there, or its kind's."""
+    variant = _variant_key(run["sampler"])
+    return _name_samplers(study).get(variant) or words.name("sampler", variant[0])
+
+
 def _list_samplers(
     runs: Sequence[Document], names: Mapping[str, Any], samplers: Mapping[VariantKey, str]
 ) -> Pairs:
