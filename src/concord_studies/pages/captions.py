@@ -221,6 +221,12 @@ def _name_samplers(study: Study) -> Mapping[VariantKey, str]:
     return {way: next(iter(texts)) for way, texts in names.items() if len(texts) == 1}
 
 
+def name_sampler(study: Study, run: Document) -> str:
+    """Return what readers of a study know a run's sampler by: its name there, or its kind's."""
+    variant = _variant_key(run["sampler"])
+    return _name_samplers(study).get(variant) or words.name("sampler", variant[0])
+
+
 def _list_samplers(
     runs: Sequence[Document], names: Mapping[str, Any], samplers: Mapping[VariantKey, str]
 ) -> Pairs:
@@ -321,21 +327,21 @@ def lines_below_fold(caption: Caption, escape: Escape = markup.markdown) -> list
 
 def markdown(caption: Caption) -> str:
     """Return a caption as Markdown, with definitions and details folded."""
+    title = f"**{markup.markdown(markup.sentence(caption['title']))}**"
     folded = markup.fold("How it was made", lines_below_fold(caption))
-    return "\n".join([*_title_lines(caption, markup.markdown), *folded])
+    return "\n".join([*_head(title, caption, lines_above_fold(caption)), *folded])
 
 
 def rst(caption: Caption) -> str:
     """Return a caption in reStructuredText, for Snakemake's report, which folds nothing."""
-    return "\n".join([*_title_lines(caption, markup.rst), *lines_below_fold(caption, markup.rst)])
+    title = f"**{markup.rst(markup.sentence(caption['title']))}**"  # bold text has no formulas
+    escape = markup.rst_with_formulas
+    lines = _head(title, caption, lines_above_fold(caption, escape))
+    return "\n".join([*lines, *lines_below_fold(caption, escape)])
 
 
-def _title_lines(caption: Caption, escape: Escape) -> list[str]:
-    """Return the title and the lines above the fold."""
-    title, lines = (
-        f"**{escape(markup.sentence(caption['title']))}**",
-        lines_above_fold(caption, escape),
-    )
+def _head(title: str, caption: Caption, lines: Sequence[str]) -> list[str]:
+    """Return the lines above the fold, the title before the first of them."""
     return [f"{title} {lines[0]}", *lines[1:]] if caption["caption"] else [title, "", *lines]
 
 
