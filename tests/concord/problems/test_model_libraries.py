@@ -269,8 +269,8 @@ def test_agents_and_effects_have_the_hospitals_names() -> None:
         "x[2] of Bern",
         "x[2] of Como",
     )
-    with pytest.raises(ConcordError, match="the draws of Linz after iteration 2"):
-        concord.w2(trace, problem, warm_up=2)
+    with pytest.raises(ConcordError, match="the draws of Linz after iteration 6"):
+        concord.w2(trace, problem, warm_up=6)
     pair = concord.from_pymc(model, over="hospital", shards=[[0, 1], [2]], local=True)
     assert pair.agent_names is None
 
