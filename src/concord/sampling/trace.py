@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 GROUPS = ("posterior", "sample_stats")
 POSITIONS = ("x", "x_average")
 COORDINATES = ("chain", "draw", "agent")
+AXES = (*COORDINATES, "dim")  # whose names are taken
 
 # What is infinite, and not unknown, of a chain that diverged.
 ERRORS = ("consensus_error", "misclassified")
@@ -195,14 +196,16 @@ class Trace(WithLabels):
                 for name, of in self.named(data.x.values).items()
             }
             posterior = groups["posterior"].drop_vars("x").assign(parameters)
-            labels = {name: [*of] for name, of in self.labels.items() if name in posterior.dims}
+            named = {*posterior.dims} - {*AXES}
+            labels = {name: [*of] for name, of in self.labels.items() if name in named}
             groups["posterior"] = posterior.assign_coords(labels)
         root = xarray.Dataset(attrs=self.attributes)
         return xarray.DataTree.from_dict({"/": root, **groups})
 
     def _axes_of(self, name: str, count: int) -> tuple[str, ...]:
         """Return the names of a parameter's own axes, as the model has them, or by number."""
-        own = self.axes.get(name) or [None] * count
+        own = [*(self.axes.get(name) or ())]
+        own = own if len(own) == count and not {*own} & {*AXES} else [None] * count
         return tuple(axis or f"{name}_dim_{k}" for k, axis in enumerate(own))
 
     def rows_after(self, warm_up: int | None = None) -> np.ndarray:
