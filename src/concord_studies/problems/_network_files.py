@@ -3,8 +3,8 @@
 A function of the file is called with the columns of a table, or with the folder of data sets, and
 with options. It returns the arguments of ``concord.from_torch`` or ``concord.from_jax`` by name,
 but for the agents and how rows are split over them, which the study states. ``test`` may be several
-test sets by name, {name: (X, y)}; and ``examples`` the rows of these that are reported one by one,
-{name: {example: row}}.
+test sets by name, {name: (X, y)}, of which "validation" is not reported: the arena chooses settings
+by it. ``examples`` may be rows of these that are reported one by one, {name: {example: row}}.
 """
 
 import inspect
@@ -111,11 +111,13 @@ def build_network(
     stated = dict(stated)
     tests, examples = stated.pop("test", None), stated.pop("examples", {})
     tests = {"test": tests} if isinstance(tests, tuple | list) else dict(tests or {})
+    validation = tests.pop("validation", None)
     y = np.asarray(stated["data"][1])
     labels = labels_of(y)
     parts = partition.split(len(y) if labels is None else labels, agents, stream("partition"))
     first = next(iter(tests.values()), None)
     problem: Any = make(**{"evaluate": "vmap", **stated, "test": first, "shards": parts})
+    problem.validation = validation
     if tests and problem.noise_sd is None:
         labels_by_set = {name: np.asarray(labels) for name, (_, labels) in tests.items()}
         problem.tests = {name: SimpleNamespace(labels=of) for name, of in labels_by_set.items()}
