@@ -118,11 +118,11 @@ def build_network(
     first = next(iter(tests.values()), None)
     problem: Any = make(**{"evaluate": "vmap", **stated, "test": first, "shards": parts})
     problem.validation = validation
-    if tests and problem.noise_sd is None:
-        labels_by_set = {name: np.asarray(labels) for name, (_, labels) in tests.items()}
-        problem.tests = {name: SimpleNamespace(labels=of) for name, of in labels_by_set.items()}
+    if tests:
+        tests = {name: (np.asarray(X), np.asarray(y)) for name, (X, y) in tests.items()}
+        problem.tests = {name: SimpleNamespace(labels=y) for name, (_, y) in tests.items()}
         problem.examples = examples
-        problem.predictive = partial(_predict_tests, problem, [X for X, _ in tests.values()])
+        problem.predictive = partial(_predict_tests, problem, [*tests.values()])
     return problem
 
 
@@ -157,7 +157,18 @@ def _check_returned(stated: object, make: Any, where: str) -> None:
 def _predict_tests(problem: WeightPosterior, tests: list[Any], x: np.ndarray) -> np.ndarray:
     """Return class probabilities of all test rows, (chains, agents, rows, classes).
 
-    The sets follow each other.
+    Of a regression mean, density and distribution function at the targets, (..., rows, 3). The sets
+    follow each other.
     """
-    parts = [X[k : k + ROWS] for X in map(np.asarray, tests) for k in range(0, len(X), ROWS)]
-    return np.concatenate([np.asarray(problem.predict(x, part)) for part in parts], axis=2)
+    from scipy import stats  # a second
+
+    parts = []
+    for X, y in tests:
+        for rows in (slice(k, k + ROWS) for k in range(0, len(X), ROWS)):
+            predicted = problem.predict(x, X[rows])
+            if isinstance(predicted, tuple):
+                mean, sd = (np.asarray(part, dtype=float) for part in predicted)
+                law = stats.norm(mean, sd)
+                predicted = np.stack([mean, law.pdf(y[rows]), law.cdf(y[rows])], axis=-1)
+            parts.append(np.asarray(predicted))
+    return np.concatenate(parts, axis=2)
