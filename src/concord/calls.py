@@ -13,7 +13,7 @@ from concord import __version__, streams
 from concord.arguments import RunArguments, prepare, write_names
 from concord.chains import Labels, sample_chains
 from concord.contracts import WithNames, WithUnits
-from concord.errors import ConcordError, warn_of_divergence
+from concord.errors import ConcordError, suggest_names, warn_of_divergence
 from concord.memory import estimate_trace_bytes, require_memory
 from concord.options import plain
 from concord.problem import Problem, Quadratic, local_of
@@ -27,6 +27,7 @@ from concord.sampling.trace import Trace
 SOON = 100
 
 
+@suggest_names
 def sample(
     sampler: str | Algorithm | type[Algorithm],
     problem: Problem,
@@ -81,7 +82,8 @@ def sample(
         Distribution of x^(0): ``{"kind": "normal", "mean": 0.0, "sd": 1.0}``, and the others of
         config/README.md; none: the problem's own, as a network's initialization, or else normal.
     record
-        What to keep, and when: ``{"every": 10}``, ``{"at": [100, 200], "agents": [0]}``, ...
+        What to keep, and when: ``{"every": 10}`` (or ``thin``), ``{"warm_up": 500}``, which is
+        ``burn_in`` in a study's files, ``{"at": [100, 200], "agents": [0]}``, ...
     labels
         What the random streams are called by: paper, problem, experiment and run of a run of a
         study (``load_run``).
