@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from concord.errors import ConcordError, nearest, short
+from concord.errors import ConcordError, nearest, short, suggest_names
 from concord.libraries import pictures
 from concord.options import Index, build
 from concord.summary import WithLabels, count_named
@@ -155,6 +155,7 @@ class Trace(WithLabels):
 
         return xarray.Dataset(self.variables, self.coordinates(), self.attributes)
 
+    @suggest_names
     def to_arviz(self, warm_up: int | None = None) -> xarray.DataTree:
         """Return the groups posterior and sample_stats for ArviZ 1, without the warm-up.
 
