@@ -134,7 +134,7 @@ def list_briefly(rows: Sequence[Row], names: Mapping[str, str] | None = None) ->
     sentences = group_by_sentence(rows)
     ours = [one for one in sentences if one.is_ours]
     judged = [one for one in sentences if not one.is_ours]
-    lines = [_summarize(judged), ""] if judged else []
+    lines: list[str] = []
     for part in ("fails", "open", "holds"):
         in_part = sorted((one for one in judged if one.part == part), key=_rank)
         items = [f"- {_state_briefly(one, names)}" for one in in_part]

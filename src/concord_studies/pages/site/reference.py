@@ -39,8 +39,10 @@ RESULTS = {
     "BiasMap": PythonName("concord_arena.biases.BiasMap", "plot"),
 }
 CALLS = ("sample", "law", "recommend", "bias_map")  # which return these
-OF_DATA = ("linear_regression", "logistic_regression", "unknown_noise", "gamma_poisson")
-OF_DATA += ("tied_mixture", "quadratic", "gaussian")
+OF_DATA = (
+    *("linear_regression", "logistic_regression", "unknown_noise", "gamma_poisson"),
+    *("tied_mixture", "quadratic", "gaussian"),
+)
 PYTHON = {
     "results": ("What functions return", tuple(RESULTS)),
     "runs": (
@@ -63,9 +65,12 @@ PYTHON = {
 }
 DOCUMENTS = 4  # that a name's section links to at most
 # What a plug-in's docstring may be made of to be typeset: prose, lists, equations and code.
-PROSE = """document paragraph Text emphasis strong inline literal math math_block subscript superscript
-bullet_list enumerated_list list_item definition_list definition_list_item term definition
-literal_block doctest_block block_quote rubric""".split()
+PROSE = {
+    *("document", "paragraph", "Text", "emphasis", "strong", "inline", "literal", "rubric"),
+    *("math", "math_block", "subscript", "superscript", "block_quote", "literal_block"),
+    *("bullet_list", "enumerated_list", "list_item", "doctest_block"),
+    *("definition_list", "definition_list_item", "term", "definition"),
+}
 
 
 def pages(pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
