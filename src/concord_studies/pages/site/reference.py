@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 from concord import kinds
 from concord.kinds import ROOMS
@@ -18,27 +18,17 @@ from concord_studies.home import HOME
 from concord_studies.io import read_text
 from concord_studies.markup import fence, line, markdown, markdown_table
 
-
-class PythonName(NamedTuple):
-    """A public name of the library, or a class of what its functions return.
-
-    path: its module and name. members: what the page documents of a class.
-    """
-
-    path: str
-    members: str = ""
-
-
-# What the pages on Python have, in this order.
+# Classes of what functions return: their paths, and what their sections document of them.
 RESULTS = {
-    "Trace": PythonName(
-        "concord.sampling.trace.Trace", "to_xarray, to_arviz, plot, save, rows_after, divergence"
+    "Trace": (
+        "concord.sampling.trace.Trace",
+        "to_xarray, to_arviz, plot, save, rows_after, divergence",
     ),
-    "Law": PythonName("concord.laws.exact.Law", "moments_of, plot, divergence"),
-    "Answer": PythonName("concord_arena.recommendation.Answer", "plot, read"),
-    "BiasMap": PythonName("concord_arena.biases.BiasMap", "plot"),
+    "Law": ("concord.laws.exact.Law", "moments_of, plot, divergence"),
+    "Answer": ("concord_arena.recommendation.Answer", "plot, read"),
+    "BiasMap": ("concord_arena.biases.BiasMap", "plot"),
 }
-CALLS = ("sample", "law", "recommend", "bias_map")  # which return these
+CALLS = dict(zip(RESULTS, ("sample", "law", "recommend", "bias_map"), strict=True))  # return these
 OF_DATA = (
     *("linear_regression", "logistic_regression", "unknown_noise", "gamma_poisson"),
     *("tied_mixture", "quadratic", "gaussian"),
@@ -235,7 +225,7 @@ def _python_page() -> list[str]:
     lines = ["# Python", "", "What `import concord` offers, and what its functions return.", ""]
     for page, (heading, members) in PYTHON.items():
         rows = [
-            (f"[`{name}`]({_link(name)})", _write_prose(first_sentence(_find(name).__doc__ or "")))
+            (_link(name), _write_prose(first_sentence(_locate(name)[1].__doc__ or "")))
             for name in members
         ]
         lines += [f"## [{heading}](python-{page}.md)", "", *markdown_table(("name", "is"), rows)]
@@ -243,63 +233,45 @@ def _python_page() -> list[str]:
     return [*lines, "Other problems are made of [their options](problems.md).", ""]
 
 
-def _find(name: str) -> Any:
-    """Return the function or class of a name on the pages of Python."""
-    module, _, last = _path(name).rpartition(".")
-    return getattr(import_module(module), last)
-
-
-def _path(name: str) -> str:
-    """Return the module and name by which a name on the pages of Python is imported."""
-    return RESULTS[name].path if name in RESULTS else f"concord.{name}"
+def _locate(name: str) -> tuple[str, Any, str]:
+    """Return path, object, and documented members of a name on the pages of Python."""
+    path, members = RESULTS.get(name, (f"concord.{name}", ""))
+    module, _, last = path.rpartition(".")
+    return path, getattr(import_module(module), last), members
 
 
 def _link(name: str) -> str:
-    """Return the link to the section of a name, from another page on Python."""
+    """Return a link to the section of a name, from another page on Python."""
     page = next(page for page, (_, members) in PYTHON.items() if name in members)
-    return f"python-{page}.md#{name.lower().replace('.', '')}"
+    return f"[`{name}`](python-{page}.md#{name.lower().replace('.', '')})"
 
 
 def _member_lines(name: str) -> list[str]:
     """Return the section of a name: signature and docstring, related names, and documents."""
-    member, path = _find(name), _path(name)
-    stated = RESULTS[name].members if name in RESULTS else ""
-    kind = "class" if isinstance(member, type) else "function"
-    members = f"\n   :members: {stated}".rstrip() if kind == "class" else ""
-    lines = [f"## {name}", "", *fence("{eval-rst}", f".. auto{kind}:: {path}{members}")]
-    words = set(re.findall(r"[A-Za-z_][\w.]*\w", member.__doc__ or ""))
-    words |= {word.removeprefix("concord.") for word in words}
-    related = [
-        other
-        for _, others in PYTHON.values()
-        for other in others
-        if other != name and other in words and (other in RESULTS or f"``{other}" in _code(member))
-    ]
-    texts = [f"[`{other}`]({_link(other)})" for other in related]
+    path, member, members = _locate(name)
+    of_class = isinstance(member, type)
+    option = f"\n   :members: {members}".rstrip() if of_class else ""
+    kind, text = "class" if of_class else "function", member.__doc__ or ""
+    lines = [f"## {name}", "", *fence("{eval-rst}", f".. auto{kind}:: {path}{option}")]
+    words = set(re.findall(r"``(?:concord\.)?([\w.]+)", text)) - {name}
+    words |= {result for result in RESULTS if re.search(rf"\b{result}\b", text)} - {name}
+    related = [_link(one) for _, names in PYTHON.values() for one in names if one in words]
     pages = [f"[{title}](/docs/{page})" for page, title in _list_documents(name)]
-    for head, links in (("Related", texts), ("In documents", pages)):
+    for head, links in (("Related", related), ("In documents", pages)):
         lines += [f"{head}: {', '.join(links)}.", ""] * bool(links)
     return lines
 
 
-def _code(member: Any) -> str:
-    """Return the docstring of a name, in which ``concord.`` is left out."""
-    return (member.__doc__ or "").replace("concord.", "")
-
-
 @cache
-def _documents() -> dict[str, str]:
+def _read_documents() -> dict[str, str]:
     """Return the texts of the documents, by file name."""
     return {path.name: read_text(path) for path in sorted((HOME / "docs").glob("*.md"))}
 
 
 def _list_documents(name: str) -> list[tuple[str, str]]:
     """Return files and titles of documents that use a name, those that use it most first."""
-    called = {result: call for call, result in zip(CALLS, RESULTS, strict=True)}.get(name, name)
-    uses = re.compile(rf"\bconcord\.{re.escape(called)}\b")
-    counts = {page: len(uses.findall(text)) for page, text in _documents().items()}
-    most = sorted((page for page in counts if counts[page]), key=lambda page: -counts[page])
-    titles = {
-        page: text.partition("\n")[0].removeprefix("# ") for page, text in _documents().items()
-    }
-    return [(page, markdown(titles[page])) for page in most[:DOCUMENTS]]
+    called = CALLS.get(name, name).replace(".", r"\.")
+    texts = _read_documents()
+    counts = {p: len(re.findall(rf"\bconcord\.{called}\b", text)) for p, text in texts.items()}
+    most = sorted(filter(counts.get, counts), key=lambda page: -counts[page])[:DOCUMENTS]
+    return [(p, markdown(texts[p].partition("\n")[0].removeprefix("# "))) for p in most]

@@ -39,7 +39,7 @@ def test_the_reference_has_each_public_name_once_with_its_example():
     assert {*concord.__all__} - {"__version__", "problems"} <= {*heads}
     assert heads[:4] == ["Trace", "Law", "Answer", "BiasMap"] and heads[4] == "sample"
     for name in heads:
-        assert ">>> " in inspect.getdoc(reference._find(name)), name
+        assert ">>> " in inspect.getdoc(reference._locate(name)[1]), name
     assert "Related: [`Trace`](python-results.md#trace)" in pages["python-runs"]
     assert "(/docs/recommend.md)" in pages["python-answers"]
 
