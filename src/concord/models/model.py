@@ -458,7 +458,7 @@ def from_shards(
         return np.asarray(whole(x)[0]) + (agents - 1) * own_prior
 
     if mask is not None:
-        x = SPREAD * np.random.default_rng(0).standard_normal((POINTS, dim))
+        x = SPREADS[0] * np.random.default_rng(0).standard_normal((POINTS, dim))
         off = np.abs(np.asarray(empty(x)[1]) - shared_prior(x)[1])[:, ~mask].max()
         if not off <= TOLERANCE:
             raise ConcordError(

@@ -14,6 +14,7 @@ import msgspec
 from concord import kinds
 from concord.kinds import display_name, options_of
 from concord_studies import markup, selection, words
+from concord_studies.claims.texts import fill_in_settings
 from concord_studies.configuration.sections import Assumption, Output
 from concord_studies.configuration.study import Study
 from concord_studies.figures._layer import ChosenLayer
@@ -82,7 +83,7 @@ def compose(
     entry: the figure or table as the paper's file states it.
     runs: the documents of the runs shown.
     assumptions: the paper's assumptions; those are listed on which a run rests, and which concern
-    what is shown of it (``of``).
+    what is shown of it (``of``), with the settings of these runs.
     readings: the paper's readings, with their meaning.
     metrics: the metrics that are shown, or patterns of them.
     titles: what each experiment is called; none: by its key.
@@ -117,9 +118,15 @@ def compose(
         ],
         "readings": [(name, markup.line(readings[name])) for name in shown if name in readings],
         "assumptions": [
-            (markup.line(stated.value), markup.line(stated.reason))
+            fill_in_settings((stated.value, stated.reason), resting)
             for name, stated in assumptions.items()
-            if any(name in run["assumptions"] and _concerns(stated, run, metrics) for run in runs)
+            if (
+                resting := [
+                    run
+                    for run in runs
+                    if name in run["assumptions"] and _concerns(stated, run, metrics)
+                ]
+            )
         ],
         "scale": "smoke" if any(run["scale"] == "smoke" for run in runs) else "paper",
     }
