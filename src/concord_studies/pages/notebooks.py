@@ -78,7 +78,7 @@ def write_executed(path: Path) -> None:
 
 def describe(cell: Cell) -> str:
     """Return a text in the place of a cell's picture: the last sentence above the cell."""
-    return sentences(line(cell.before.split("\n\n")[-2]))[-1]
+    return sentences(line(cell.before.split("\n\n")[-2]))[-1].rstrip(":")
 
 
 def to_jupyter(text: str) -> str:
