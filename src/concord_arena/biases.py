@@ -12,7 +12,7 @@ import pandas
 from msgspec import structs
 
 from concord.arguments import class_of, network_for
-from concord.errors import ConcordError, short
+from concord.errors import ConcordError, short, suggest_names
 from concord.laws import exact
 from concord.laws.law import compose_cycle, update_of
 from concord.laws.read_off import NoLaw
@@ -89,6 +89,7 @@ def _plot(table: pandas.DataFrame) -> Figure:
     return figure
 
 
+@suggest_names
 def bias_map(
     problem: Problem,
     networks: Any,

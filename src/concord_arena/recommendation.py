@@ -290,8 +290,10 @@ def _unknown_laws(problem: Problem) -> ConcordError:
     """Return the error for a network, of whose weights no Gaussian fits the posterior."""
     return ConcordError(
         f"problem: no Gaussian fits the posterior of {problem.dim:,} weights of a network, so that "
-        "no bias can be predicted; try samplers and steps by short runs, and compare the nll of "
-        "concord.predictive(trace, problem, test=...) on rows kept for that"
+        "no bias can be predicted; try steps by short runs, trace = concord.sample('de_sgld', "
+        "problem, network, step_size=step, batch_size=32, iterations=100, chains=2), and take the "
+        "step with the least concord.predictive(trace, problem, test=(X, y), warm_up=50).nll.max() "
+        "on rows (X, y) kept for that; docs/your-network.md has the lines"
     )
 
 

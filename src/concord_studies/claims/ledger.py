@@ -23,9 +23,9 @@ SMOKE = "Smoke scale: few chains and iterations, so the verdicts mean nothing."
 WORDS = "What a paper says is in our words."
 RATIOS = "A ratio is of what a sentence calls smaller to what it calls larger."
 COMMITTED = "The committed verdict; not judged here"  # what stands in place of our numbers
-OF_COMMITTED = (
-    "Verdicts marked committed were judged at paper scale with seed 1, and not here: "
-    "snakemake ledger judges them."
+OF_COMMITTED, ALL_COMMITTED = (
+    f"{which} judged at paper scale with seed 1, and not here: snakemake ledger judges them."
+    for which in ("Verdicts marked committed were", "All verdicts are committed ones,")
 )
 
 OURS = "ours"  # the source of a finding of our own study, which nobody has printed
@@ -174,6 +174,13 @@ def fill_in_committed(rows: Sequence[Row], committed: Sequence[Row]) -> list[Row
         else row
         for row, was in zip(rows, places, strict=True)
     ]
+
+
+def unmark_committed(rows: Sequence[Row]) -> Sequence[Row]:
+    """Return verdicts without the mark of committed ones, if all are; else as they are."""
+    if any(row["ours"] != COMMITTED for row in rows):
+        return rows
+    return [{**row, "ours": row["number"]} for row in rows]
 
 
 @dataclass(frozen=True)
