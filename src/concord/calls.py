@@ -16,8 +16,8 @@ from concord.contracts import WithNames, WithUnits
 from concord.errors import ConcordError, suggest_names, warn_of_divergence
 from concord.memory import estimate_trace_bytes, require_memory
 from concord.options import plain
-from concord.problem import Problem, Quadratic, local_of
-from concord.problems.gaussian_fit import find_mode, gradient_field
+from concord.problem import Problem, Quadratic
+from concord.problems.gaussian_fit import fit
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampler import Algorithm
 from concord.sampling.schedules import Schedule
@@ -154,6 +154,8 @@ def sample(
     }
     if isinstance(problem, WithNames):
         trace.named = problem.constrain
+        trace.axes = getattr(problem, "parameter_axes", {})
+        trace.labels = getattr(problem, "axis_labels", {})
     if (message := trace.divergence()) and not is_warned:
         warn_of_divergence(run.sampler.kind, message, step_advice(run, problem))
     return trace
@@ -190,19 +192,15 @@ def find_largest_step(run: RunArguments, problem: Problem) -> tuple[float, str]:
     nan if it is not quick to find, 0 if coordinates' scales are so unlike that there is none. Of a
     problem that is not quadratic it is that of the Hessians at the posterior's mode.
     """
-    is_known = isinstance(problem, Quadratic) or local_of(problem) is None
-    if problem.agents * problem.dim > SOON or not (run.network.is_lossless and is_known):
+    if problem.agents * problem.dim > SOON or not run.network.is_lossless:
         return math.nan, ""
     from concord.stability import largest_stable_step  # of few runs
 
     whose = "with these options"
     with suppress(ConcordError, np.linalg.LinAlgError):  # it is no affine sampler, or no mode
         if not isinstance(problem, Quadratic):
-            mode, hessians = find_mode(
-                gradient_field(problem), problem.agents, np.zeros(problem.dim)
-            )
-            problem = QuadraticProblem(hessians, hessians @ mode)
-            whose = "by the posterior's curvature at its mode"
+            curved, whose = fit(problem), "by the posterior's curvature at its mode"
+            problem = QuadraticProblem(curved.hessians, curved.shift, curved.local)
         last = run.options.iterations - 1
         limit = largest_stable_step(run.sampler.params, problem, run.network, last)
         return 0.0 if math.isnan(limit) else limit, whose

@@ -220,7 +220,7 @@ def test_parameters_come_by_name_and_go_back(library) -> None:
     assert all(np.allclose(back[name], draws[name], rtol=1e-12) for name in draws)
     trace = concord.sample("de_sgld", problem, "ring", step_size=1e-3, iterations=20, chains=4)
     posterior = trace.to_arviz().posterior
-    assert posterior.rate.dims == ("chain", "draw", "agent", "rate_dim_0")
+    assert posterior.rate.dims == ("chain", "draw", "agent", "row")
     assert float(posterior.b.min()) > 0 and "x" not in posterior
     with pytest.raises(ConcordError, match="it has no draws of b; give draws of the model's own"):
         make(*arguments, over="row", shards=SHARDS, reference={"rate": draws["rate"]})
@@ -245,6 +245,35 @@ def test_what_is_derived_comes_by_name() -> None:
     x = RNG.standard_normal((2, 3, N + 1))
     for values in (one.constrain(x), other.constrain(x)):
         assert np.allclose(values["effect"], x[..., :1] + x[..., 1:], rtol=1e-12)
+
+
+def test_agents_and_effects_have_the_hospitals_names() -> None:
+    """In the trace, in ArviZ's arrays, in errors, and where all hold all; in two groups, too."""
+    names = ["Bern", "Como", "Linz"]
+    with pm.Model(coords={"hospital": names, "agent": range(2)}) as model:
+        pm.Normal("both", 0, FIVE, dims="agent")
+        z = pm.Normal("z", 0, FIVE, dims="hospital")
+        pm.Normal("y", z, FIVE, observed=np.arange(3.0), dims="hospital")
+    shards = [[2], [0], [1]]
+    for local in (False, True):
+        problem = concord.from_pymc(model, over="hospital", shards=shards, local=local)
+        assert problem.agent_names == ("Linz", "Bern", "Como")
+        trace = concord.sample("de_sgld", problem, "ring", step_size=0.1, iterations=9, chains=4)
+        posterior = trace.to_arviz().posterior
+        assert posterior.z.dims == ("chain", "draw", "agent", "hospital")
+        assert posterior.both.dims[3:] == ("both_dim_0",)
+        own = posterior.z.sel(agent="Como", hospital="Como")
+        assert np.isfinite(own).all()
+        assert np.isnan(posterior.z.sel(agent="Como", hospital="Linz")).all() == local
+    assert concord.share_all(problem).coordinate_names[2:] == (
+        "x[2] of Linz",
+        "x[2] of Bern",
+        "x[2] of Como",
+    )
+    with pytest.raises(ConcordError, match="the draws of Linz after iteration 6"):
+        concord.w2(trace, problem, warm_up=6)
+    pair = concord.from_pymc(model, over="hospital", shards=[[0, 1], [2]], local=True)
+    assert pair.agent_names is None
 
 
 def test_numbers_that_are_of_no_row_are_data_without_a_dimension() -> None:

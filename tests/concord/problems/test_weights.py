@@ -173,6 +173,29 @@ def test_loops_and_small_parts_have_the_same_values(make, monkeypatch):
     assert np.allclose(predicted, loop.predict(x, X), atol=1e-6)
 
 
+@pytest.mark.parametrize("hidden", [32, 128])
+def test_a_graphics_card_has_the_cpus_gradients_and_finite_draws(hidden):
+    """To 2e-5 of the largest entry: a sum of 32 rows rounds at 1e-7 each."""
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("there is no CUDA")
+    rng = np.random.default_rng(0)
+    data = rng.standard_normal((300, 64)).astype(np.float32), rng.integers(0, 10, 300)
+    layers = torch.nn.Linear(64, hidden), torch.nn.Tanh(), torch.nn.Linear(hidden, 10)
+    cpu, card = (
+        of_torch(torch.nn.Sequential(*layers), data, agents=AGENTS, device=device)
+        for device in ("cpu", "cuda")
+    )
+    x = cpu.initial((3, AGENTS, cpu.dim), np.random.default_rng(1))
+    assert (x == card.initial(x.shape, np.random.default_rng(1))).all()
+    rows = rng.integers(0, 75, (3, AGENTS, 32))
+    for name, given in (("gradient", ()), ("batch_gradient", (rows,)), ("potential", ())):
+        one, other = (getattr(problem, name)(x, *given) for problem in (cpu, card))
+        assert np.abs(one - other).max() < 2e-5 * np.abs(one).max(), name
+    steps = {"step_size": 1e-3, "batch_size": 32, "iterations": 20, "chains": 2}
+    assert np.isfinite(concord.sample("de_sgld", card, "ring", **steps)["x"]).all()
+
+
 def test_jax_and_torch_have_the_same_potentials_of_rows_and_of_batches():
     torch, rows, batches = of_torch(), of_jax(), of_jax(rows_at_once=True)
     x = random_weights(torch)
