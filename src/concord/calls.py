@@ -16,8 +16,8 @@ from concord.contracts import WithNames, WithUnits
 from concord.errors import ConcordError, suggest_names, warn_of_divergence
 from concord.memory import estimate_trace_bytes, require_memory
 from concord.options import plain
-from concord.problem import Problem, Quadratic
-from concord.problems.gaussian_fit import fit
+from concord.problem import Problem, Quadratic, local_of
+from concord.problems.gaussian_fit import find_mode, fit, gradient_field
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampler import Algorithm
 from concord.sampling.schedules import Schedule
@@ -168,8 +168,10 @@ def warn_of_large_step(run: RunArguments, problem: Problem) -> bool:
     logistic regression are bounded; but their draws say nothing of the posterior.
     """
     step = getattr(run.sampler.params, "step_size", None)
-    is_large = isinstance(problem, WithUnits) and isinstance(step, Schedule)
-    if is_large := is_large and step(0) > find_largest_step(run, problem)[0]:
+    if not isinstance(problem, WithUnits) or not isinstance(step, Schedule):
+        return False
+    is_large = step(0) > find_largest_step(run, problem)[0]  # False of a limit that is nan
+    if is_large:
         what = f"step_size {step(0):g} is so large that its chains do not settle"
         warn_of_divergence(run.sampler.kind, what, step_advice(run, problem))
     return is_large
@@ -199,8 +201,14 @@ def find_largest_step(run: RunArguments, problem: Problem) -> tuple[float, str]:
     whose = "with these options"
     with suppress(ConcordError, np.linalg.LinAlgError):  # it is no affine sampler, or no mode
         if not isinstance(problem, Quadratic):
-            curved, whose = fit(problem), "by the posterior's curvature at its mode"
-            problem = QuadraticProblem(curved.hessians, curved.shift, curved.local)
+            whose = "by the posterior's curvature at its mode"
+            if local_of(problem) is None:
+                start = np.zeros(problem.dim)
+                mode, hessians = find_mode(gradient_field(problem), problem.agents, start)
+                problem = QuadraticProblem(hessians, hessians @ mode)
+            else:
+                curved = fit(problem)
+                problem = QuadraticProblem(curved.hessians, curved.shift, curved.local)
         last = run.options.iterations - 1
         limit = largest_stable_step(run.sampler.params, problem, run.network, last)
         return 0.0 if math.isnan(limit) else limit, whose
