@@ -199,7 +199,8 @@ def find_largest_step(run: RunArguments, problem: Problem) -> tuple[float, str]:
     from concord.stability import largest_stable_step  # of few runs
 
     whose = "with these options"
-    with suppress(ConcordError, np.linalg.LinAlgError):  # it is no affine sampler, or no mode
+    # It is no affine sampler, or there is no mode.
+    with suppress(ConcordError, np.linalg.LinAlgError), np.errstate(all="ignore"):
         if not isinstance(problem, Quadratic):
             whose = "by the posterior's curvature at its mode"
             if local_of(problem) is None:
