@@ -44,7 +44,7 @@ OF_LEADERS = 150  # matrices of the positions' size that the own laws of a leade
 
 @dataclass(frozen=True, repr=False)
 class Answer(Summarized):
-    """The result of ``concord.recommend``; ``print`` shows it as sentences.
+    """What ``concord.recommend`` returns; ``print`` shows it as sentences.
 
     Attributes
     ----------
@@ -67,6 +67,15 @@ class Answer(Summarized):
         and the ``error`` of time averages, with ``measured_error``, where it ranks.
     settings_tried
         How many settings were scored.
+
+    Examples
+    --------
+    >>> import concord
+    >>> problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]]], b=[[1.0], [0.0]])
+    >>> budget = {"gradients": 50}
+    >>> answer = concord.recommend(problem, "ring", budget=budget, samplers=["de_sgld"])
+    >>> answer.best["sampler"], answer.best["iterations"], answer.trust
+    ('de_sgld', 50, [])
     """
 
     table: pandas.DataFrame

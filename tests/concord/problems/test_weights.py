@@ -66,10 +66,47 @@ def of_jax(rows_at_once=False, **options):
     return concord.from_jax(
         log_likelihood,
         options.pop("params"),
-        (X, Y),
+        options.pop("data", (X, Y)),
         predict=lambda params, X: jax.nn.softmax(scores(params, X), axis=-1),
         **options,
     )
+
+
+HOSPITALS = dict(zip(("Oslo", "Bergen", "Narvik", "Alta"), SHARDS, strict=True))
+
+
+@pytest.mark.parametrize("make", [of_torch, of_jax])
+def test_data_of_hospitals_are_the_same_rows_with_names(make):
+    shared = make()
+    x = random_weights(shared)
+    pairs = {name: (X[rows], Y[rows]) for name, rows in HOSPITALS.items()}
+    two = tuple({name: pair[k] for name, pair in pairs.items()} for k in (0, 1))
+    for data in (pairs, two):
+        problem = make(data=data, shards=None)
+        assert problem.counts.tolist() == [3, 40, 5, 12]
+        assert np.array_equal(problem.gradient(x), shared.gradient(x))
+        steps = {"step_size": 1e-3, "batch_size": 2, "iterations": 5, "chains": 2}
+        trace = concord.sample("de_sgld", problem, "ring", **steps)
+        assert trace.agent_names == [*HOSPITALS]
+        scores = concord.predictive(trace, problem, test=(X, Y))
+        assert {*scores.agent.values} >= {*HOSPITALS}
+
+
+@pytest.mark.parametrize("make", [of_torch, of_jax])
+def test_data_of_hospitals_that_do_not_fit_are_refused(make):
+    pairs = {name: (X[rows], Y[rows]) for name, rows in HOSPITALS.items()}
+    two = [{name: pair[k] for name, pair in pairs.items()} for k in (0, 1)]
+    for data, options, sentence in (
+        (pairs, {"shards": None, "agents": 4}, "leave agents and shards out"),
+        (pairs, {"shards": SHARDS}, "leave agents and shards out"),
+        ((two[0], Y), {}, "data: give two mappings, X and y, with the same names as keys"),
+        ((two[0], {"Oslo": Y}), {}, "with the same names as keys"),
+        (pairs | {"Alta": X}, {}, "data['Alta']: "),
+        (pairs | {"Alta": (X[:, :2], Y)}, {}, "give all agents the same features"),
+    ):
+        with pytest.raises(ConcordError) as refused:
+            make(data=data, **{"shards": None, **options})
+        assert sentence in str(refused.value)
 
 
 def random_weights(problem, chains=3):
