@@ -150,6 +150,8 @@ def sample(
     }
     if isinstance(problem, WithNames):
         trace.named = problem.constrain
+        trace.axes = getattr(problem, "parameter_axes", {})
+        trace.labels = getattr(problem, "axis_labels", {})
     if message := trace.divergence():
         warn_of_divergence(run.sampler.kind, message, step_advice(run, problem))
     return trace
@@ -167,7 +169,7 @@ def step_advice(run: RunArguments, problem: Problem) -> str:
         with suppress(ConcordError, np.linalg.LinAlgError):  # it is no affine sampler, or no mode
             if not isinstance(problem, Quadratic):
                 curved, whose = fit(problem), "by the posterior's curvature at its mode"
-                problem = QuadraticProblem(curved.hessians, curved.shift)
+                problem = QuadraticProblem(curved.hessians, curved.shift, curved.local)
             limit = largest_stable_step(sampler, problem, run.network, last)
     below = f", below {limit:.3g} {whose}" if math.isfinite(limit) else ""
     return f"take a smaller step_size{below}; concord.recommend(problem, network, ...) chooses one"

@@ -391,13 +391,36 @@ def test_a_mask_of_no_coordinate_is_none() -> None:
         concord.Problem(lambda x: x, agents=3, dim=2, local=[False, True], reference=np.eye(2))
 
 
-def test_approximate_laws_and_recommendations_refuse_local_coordinates() -> None:
-    """They fit a Gaussian to what all agents share; the sentence says what to give."""
-    functions = concord.Problem(hierarchy().gradient, agents=4, dim=2, local=[False, True])
-    options: dict[str, Any] = {"step_size": 0.1, "iterations": 3, "approximate": True}
-    with pytest.raises(concord.ConcordError, match="share_all"):
-        concord.law("de_sgld", functions, "ring", **options)
-    concord.law("de_sgld", concord.share_all(functions), "ring", **options)
+@pytest.mark.parametrize("kind", ["de_sgld", "extra_sgld", "diging_sgld"])
+def test_approximate_laws_of_affine_gradients_are_exact(kind: str) -> None:
+    """Linearized at every agent's law, gradients of the hierarchy are what they are."""
+    problem = hierarchy()
+    functions = concord.Problem(problem.gradient, agents=4, dim=2, local=[False, True])
+    run: dict[str, Any] = {"step_size": 0.1, "iterations": 30}
+    exact_law = concord.law(kind, problem, "ring", **run)
+    approximate = concord.law(kind, functions, "ring", approximate=True, **run)
+    np.testing.assert_allclose(approximate.mean, exact_law.mean, atol=1e-6)
+    np.testing.assert_allclose(approximate.cov, exact_law.cov, atol=1e-6)
+
+
+def test_approximate_laws_are_near_those_of_chains() -> None:
+    """Counts with an effect of each agent; within five standard errors and a tenth of a variance.
+
+    f_i = 6 exp(mu + u_i) - y_i (mu + u_i) + u_i^2 / 2 + mu^2 / 8.
+    """
+    y = np.array([1.0, 6.0, 15.0, 4.0])
+
+    def gradient(x: np.ndarray) -> np.ndarray:
+        slope = 6 * np.exp(x.sum(axis=-1)) - y
+        return np.stack([slope + x[..., 0] / 4, slope + x[..., 1]], axis=-1)
+
+    problem = concord.Problem(gradient, agents=4, dim=2, local=[False, True])
+    run: dict[str, Any] = {"step_size": 0.02, "iterations": 200, "record": {"at": [200]}}
+    law = concord.law("de_sgld", problem, "ring", approximate=True, **run)
+    x = concord.sample("de_sgld", problem, "ring", chains=2000, **run)["x"][:, 0]
+    variance = np.diagonal(law.cov[0], axis1=1, axis2=2)
+    assert (np.abs(x.mean(axis=0) - law.mean[0]) < 5 * np.sqrt(variance / 2000) + 0.02).all()
+    assert (np.abs(x.var(axis=0) / variance - 1) < 5 * np.sqrt(2 / 2000) + 0.1).all()
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 # Mean and covariance, (..., S) and (..., S, S).
 Moments = tuple[np.ndarray, np.ndarray]
 
+SPARSE = 0.1  # of the entries of A: with more of them a dense product takes less time
+
 
 @dataclass(frozen=True, eq=False)
 class Affine:
@@ -57,13 +59,29 @@ class Affine:
         """The conjugate transpose of A."""
         return self.matrix.swapaxes(-1, -2).conj()  # of modes they are complex
 
+    @cached_property
+    def _sparse(self) -> Any:
+        """A as a sparse matrix; None if it is small, of many entries, or of several versions.
+
+        Networks have few edges, and agents blocks of their own: most entries of such an A are 0.
+        """
+        size, matrix = self.matrix.shape[-1], self.matrix
+        if matrix.size != size**2 or size < 100 or np.count_nonzero(matrix) > SPARSE * size**2:
+            return None
+        from scipy.sparse import csr_array  # of few laws
+
+        return csr_array(matrix.reshape(size, size))
+
     def apply(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
         """Return mean and covariance after one step with full gradients: A m + c, A C A^T + Q.
 
         mean, cov: moments before the step, (..., S) and (..., S, S).
         """
         moved = np.matvec(self.matrix, mean) + self.offset
-        return moved, self.matrix @ cov @ self._transposed + self.noise
+        if self._sparse is None or cov.size != self.noise.size:
+            return moved, self.matrix @ cov @ self._transposed + self.noise
+        half = self._sparse @ cov.reshape(self._sparse.shape)
+        return moved, (self._sparse @ half.T.conj()).reshape(self.noise.shape) + self.noise
 
     def compose_with(self, later: Affine) -> Affine:
         """Return the composition of this update and a later one, which takes no gradients."""
@@ -153,7 +171,7 @@ class Law(WithLabels):
         lost = self.iterations[~inside.all(axis=(1, 2))]
         return f"the law diverges, seen first at iteration {lost[0]}" if lost.size else ""
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """Return the iterations and the numbers of agents and dimensions, for display."""
         agents = count_named(self.mean.shape[1], self.agent_names)
         dim = count_named(self.mean.shape[2], self.coordinate_names)

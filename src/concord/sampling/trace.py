@@ -8,7 +8,7 @@ coordinates of its own; the provenance is the file's.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,7 +47,9 @@ class Trace(WithLabels):
         name -> (dimension names, array); dimensions are chain, draw, agent, dim. Averages have
         the variables <name>_mean and <name>_sd without draw, their own axes <name>_dim_0, ...
     Fields draw and agent are coordinates, the recorded iterations and agents; attributes hold the
-    provenance. ``named`` returns the parameters of a model by name at positions (..., dim).
+    provenance. ``named`` returns the parameters of a model by name at positions (..., dim);
+    ``axes`` has the names of their axes, and ``labels`` those along such an axis, where the model
+    has them.
     """
 
     variables: dict[str, tuple[tuple[str, ...], np.ndarray]]
@@ -55,6 +57,8 @@ class Trace(WithLabels):
     agent: np.ndarray
     attributes: dict[str, str] = field(default_factory=dict)
     named: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
+    axes: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
+    labels: Mapping[str, Sequence[object]] = field(default_factory=dict)
 
     def summary(self) -> dict[str, object]:
         """Return the sampler, the network, the sizes and the number of diverged chains, by name."""
@@ -187,12 +191,19 @@ class Trace(WithLabels):
         groups = {group: data[names] for group, names in self.groups().items()}
         if self.named is not None and "x" in data:
             parameters = {
-                name: (data.x.dims[:3] + tuple(f"{name}_dim_{k}" for k in range(of.ndim - 3)), of)
+                name: (data.x.dims[:3] + self._axes_of(name, of.ndim - 3), of)
                 for name, of in self.named(data.x.values).items()
             }
-            groups["posterior"] = groups["posterior"].drop_vars("x").assign(parameters)
+            posterior = groups["posterior"].drop_vars("x").assign(parameters)
+            labels = {name: [*of] for name, of in self.labels.items() if name in posterior.dims}
+            groups["posterior"] = posterior.assign_coords(labels)
         root = xarray.Dataset(attrs=self.attributes)
         return xarray.DataTree.from_dict({"/": root, **groups})
+
+    def _axes_of(self, name: str, count: int) -> tuple[str, ...]:
+        """Return the names of a parameter's own axes, as the model has them, or by number."""
+        own = self.axes.get(name) or [None] * count
+        return tuple(axis or f"{name}_dim_{k}" for k, axis in enumerate(own))
 
     def rows_after(self, warm_up: int | None = None) -> np.ndarray:
         """Return the rows of the recorded iterations after a warm-up, as ``to_arviz`` takes it.

@@ -10,7 +10,7 @@ from concord.errors import ConcordError
 from concord_studies import words
 from concord_studies.claims import verdicts
 from concord_studies.io import build_file, load_yaml, read_table
-from concord_studies.markup import markdown_table, uncell
+from concord_studies.markup import uncell
 from concord_studies.provenance import read_provenance
 
 COLUMNS = (
@@ -112,12 +112,6 @@ def reading_name(reading: str, ours: bool) -> str:
 def is_smoke(rows: Iterable[Row]) -> bool:
     """Return whether verdicts come from runs of smoke scale, which mean nothing."""
     return any(row["scale"] == "smoke" for row in rows)
-
-
-def scoreboard(rows: Sequence[Row]) -> list[str]:
-    """Return the number of verdicts of each kind, per paper and reading, as a Markdown table."""
-    columns, cells = scores(rows)
-    return markdown_table(columns, [[f"`{paper}`", *others] for paper, *others in cells])
 
 
 def scores(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:

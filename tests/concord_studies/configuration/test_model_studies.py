@@ -65,6 +65,23 @@ def test_a_table_makes_the_problem_that_arrays_make(folder) -> None:
     assert made.agents == 3
 
 
+def test_columns_of_a_table_may_be_an_agents_own(folder) -> None:
+    """By their names, with errors before anything is read."""
+    (folder / "rows.csv").write_text(
+        "one,x,y\n" + "".join(f"1,{x},{y}\n" for x, y in ROWS.tolist())
+    )
+    run = run_of(folder, TABLE.replace("target: y", "target: y, local: [one]"))
+    problem = run.build_problem(Path("resources"))
+    assert problem.local.tolist() == [True, False]
+    assert concord.share_all(problem).coordinate_names[-1] == "one of agent 2"
+    for wrong, words in (("[two]", "no column 'two'"), ("[x, one]", "share no coordinate")):
+        with pytest.raises(ConcordError, match=words):
+            run_of(folder, TABLE.replace("target: y", f"target: y, local: {wrong}"))
+    rates = TABLE.replace("linear_regression", "gamma_poisson").replace("y }", "y, local: [x] }")
+    with pytest.raises(ConcordError, match="local: coordinates of gamma_poisson are all shared"):
+        run_of(folder, rates)
+
+
 def test_a_table_without_the_target_is_refused_before_anything_is_read(folder) -> None:
     with pytest.raises(ConcordError, match=r"target: \S+rows.csv has no column 'z'; choose one of"):
         run_of(folder, TABLE.replace("target: y", "target: z"))

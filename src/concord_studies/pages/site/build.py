@@ -26,6 +26,7 @@ from concord_studies.home import HOME
 from concord_studies.io import read_text
 from concord_studies.markup import fence, format_csv, line
 from concord_studies.pages import claims as of_claims
+from concord_studies.pages import notebooks
 from concord_studies.pages.site import claims, front, papers, reference
 
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "config/README.md", "docs")
@@ -91,6 +92,8 @@ def site(
         raise ConcordError(f"{results}: there are no results; snakemake makes them")
     with tempfile.TemporaryDirectory() as name:
         sources, pages = Sources(Path(name, "source"), results), Path(name, "site")
+        for notebook in each(sorted(sources.folder.glob("docs/notebooks/*.md")), "notebooks"):
+            notebooks.write_executed(notebook)
         _write_pages(config, settings, studies, results, sources)
         _run_sphinx(sources.folder, pages, Path(name, "doctrees"))
         if sources.has("claims"):
