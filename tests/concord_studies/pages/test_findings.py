@@ -100,7 +100,9 @@ def test_documents_state_a_sentence_with_its_place_and_why_it_does_not_hold():
     )
     assert "- d is so (§5.1, Fig 2). **does not hold (published); holds (released).** Exact" in text
     assert "**What holds**\n\n- b is so (§5.1, Fig 2).\n" in text
-    assert "c is so" not in text and text.endswith("the paper does not**\n\nNot shown: 1 holding.\n")
+    assert "c is so" not in text and text.endswith(
+        "the paper does not**\n\nNot shown: 1 holding.\n"
+    )
 
 
 def test_sentences_of_a_study_are_counted_apart_if_they_are_ours():

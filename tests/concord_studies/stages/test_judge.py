@@ -264,7 +264,9 @@ def test_expect_renews_tables_of_results_with_the_version_that_made_them(committ
 
 def test_blocks_of_documents_are_of_this_version():
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
-    stamps = {page.name: re.findall(r"^\*Concord ([\d.]+)", page.read_text(), re.M) for page in pages}
+    stamps = {
+        page.name: re.findall(r"^\*Concord ([\d.]+)", page.read_text(), re.M) for page in pages
+    }
     assert {v for found in stamps.values() for v in found} == {concord.__version__}
 
 

@@ -24,7 +24,7 @@ from concord_studies.pages.markdown import Section
 from concord_studies.provenance import read_provenance
 
 WIDE = 360  # points; a column of print has 250
-HEAVY = 150_000  # bytes of an SVG, in place of which its PNG is shown
+HEAVY = 50_000  # bytes of an SVG, in place of which its PNG is shown, as many with 256 colors
 ROWS = 40  # of a table
 HEADINGS = {"figures": "Figures", "tables": "Tables"}
 SHOWN = {"figures": ".svg", "tables": ".csv"}
