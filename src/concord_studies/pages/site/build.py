@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from concord import __version__
+from concord import __version__, kinds
 from concord.errors import ConcordError
 from concord.progress import each
 from concord_studies.claims import ledger
@@ -96,6 +96,7 @@ def site(
         sources, pages = Sources(Path(name, "source"), results), Path(name, "site")
         for notebook in each(sorted(sources.folder.glob("docs/notebooks/*.md")), "notebooks"):
             notebooks.write_executed(notebook)
+        kinds.use(*(study.path for study in studies.values()))  # a notebook may use others
         _write_pages(config, settings, studies, results, sources)
         _run_sphinx(sources.folder, pages, Path(name, "doctrees"))
         if sources.has("claims"):
