@@ -54,7 +54,8 @@ def study_page(study: Study, rows: Sequence[Row], results: Path, seeds_note: str
         return f"[{markdown(name)}](#{_anchor(study, section, name)})" if shown else markdown(name)
 
     page = of_claims.claims_page(study, rows, seeds_note, parts, link)
-    named = filter(None, [study.name, *study.about.samplers.split(", ")])
+    author = study.name.partition(" ")[0]
+    named = dict.fromkeys(filter(None, [author, study.name, *study.about.samplers.split(", ")]))
     title, _, rest = page.partition("\n\n")  # the search finds the page first by these names
     entries = [entry for text in named for entry in fence(f"{{index}} ! single: {line(text)}", "")]
     return "\n".join([title, "", *entries, rest])

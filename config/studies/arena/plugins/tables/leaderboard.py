@@ -80,7 +80,7 @@ def _lay_out(params: Params, rows: Sequence[dict[str, Any]]) -> Layout:
         places = dict.fromkeys((str(row["place"]), str(row["to"])))  # one, or a range under ties
         numbers = [
             words.format_number(row["mean rank"], row["lo"], row["hi"]),
-            words.format_number(row["rank where it applies"]),
+            "" if row["rank where it applies"] is None else f"{row['rank where it applies']:.1f}",
             f"{row['applies']} of {row['tasks']}",
             *[f"{row['solved']} of {row['pairs']}"] * len(solved),
             words.format_number(row["median score"]),
