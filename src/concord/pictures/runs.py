@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from concord.distances import Posterior, count_least_chains, name_results, read_posterior, w2
-from concord.errors import require_known
+from concord.errors import require_known, suggest_names
 from concord.laws.exact import Law
 from concord.pictures import look
 from concord.sampling.trace import Trace
@@ -128,6 +128,7 @@ def choose_coordinates(result: Trace | Law, dim: int, chosen: Sequence[object] |
     return [*every] if chosen is None else [places[str(name)] for name in chosen]
 
 
+@suggest_names
 @look.styled
 def plot_w2(
     results: Mapping[str, Trace | Law] | Iterable[Trace | Law] | Trace | Law,

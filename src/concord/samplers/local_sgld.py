@@ -33,6 +33,7 @@ for a renewal two vectors more and a full gradient, and then two mini-batches fo
 Needs: a connected network, or no edges; a lossless one to renew or communicate at random.
 """
 
+import math
 from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
@@ -108,11 +109,11 @@ class LocalSGLD(Sampler[State]):
         x, reference, control = state
         for _ in range(self.period):
             g = problem.reduced_gradient(x, reference, control)
-            noise = rng.standard_normal(x.shape, dtype=x.dtype.type) * np.sqrt(1 - tau)
+            noise = rng.standard_normal(x.shape, dtype=x.dtype.type) * math.sqrt(1 - tau)
             if tau:
                 shared = rng.standard_normal(x[:, :1].shape, dtype=x.dtype.type)
-                noise = noise + np.sqrt(tau / network.agents) * shared
-            x = x - gamma * g + np.sqrt(2 * gamma) * noise
+                noise = noise + math.sqrt(tau / network.agents) * shared
+            x = x - gamma * g + math.sqrt(2 * gamma) * noise
         averaging = draw_bool(rng, self.communication, len(x)) if self.communication < 1 else None
         return State(network.mix(self.weights, x, chains=averaging), reference, control)
 

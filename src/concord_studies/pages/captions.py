@@ -14,6 +14,7 @@ import msgspec
 from concord import kinds
 from concord.kinds import display_name, options_of
 from concord_studies import markup, selection, words
+from concord_studies.claims.texts import fill_in_settings
 from concord_studies.configuration.sections import Assumption, Output
 from concord_studies.configuration.study import Study
 from concord_studies.figures._layer import ChosenLayer
@@ -22,7 +23,7 @@ from concord_studies.metrics import is_computed, refusal
 SENTENCES = 5  # of a caption, above its fold
 Document = Mapping[str, Any]  # a run's, as runs.yaml has it
 Escape = Callable[[str], str]  # what writes a text in a format, such as Markdown
-Pairs = list[tuple[str, str]]
+Pairs = Sequence[tuple[str, ...]]
 VariantKey = tuple[
     str, ...
 ]  # a sampler's kind, and its options whose values are text, not defaults
@@ -82,7 +83,7 @@ def compose(
     entry: the figure or table as the paper's file states it.
     runs: the documents of the runs shown.
     assumptions: the paper's assumptions; those are listed on which a run rests, and which concern
-    what is shown of it (``of``).
+    what is shown of it (``of``), with the settings of these runs.
     readings: the paper's readings, with their meaning.
     metrics: the metrics that are shown, or patterns of them.
     titles: what each experiment is called; none: by its key.
@@ -117,9 +118,15 @@ def compose(
         ],
         "readings": [(name, markup.line(readings[name])) for name in shown if name in readings],
         "assumptions": [
-            (markup.line(stated.value), markup.line(stated.reason))
+            fill_in_settings((stated.value, stated.reason), resting)
             for name, stated in assumptions.items()
-            if any(name in run["assumptions"] and _concerns(stated, run, metrics) for run in runs)
+            if (
+                resting := [
+                    run
+                    for run in runs
+                    if name in run["assumptions"] and _concerns(stated, run, metrics)
+                ]
+            )
         ],
         "scale": "smoke" if any(run["scale"] == "smoke" for run in runs) else "paper",
     }
@@ -345,7 +352,7 @@ def first_sentence(caption: Caption) -> str:
 
 def _split_at_fold(caption: Caption) -> tuple[Pairs, Pairs]:
     """Return the caption's heads and texts above the fold, and those below it."""
-    shown: tuple[Pairs, Pairs] = [], []
+    shown: tuple[list[tuple[str, str]], list[tuple[str, str]]] = [], []
     left = SENTENCES
     for head, text in (
         ("", caption["caption"]),

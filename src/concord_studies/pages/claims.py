@@ -22,7 +22,7 @@ from concord_studies.claims.ledger import (
     scores,
     unmark_committed,
 )
-from concord_studies.claims.texts import fill_in
+from concord_studies.claims.texts import fill_in, fill_in_settings
 from concord_studies.claims.verdicts import NOT_RUN, part_of
 from concord_studies.configuration.study import Study
 from concord_studies.markup import line, markdown
@@ -185,6 +185,10 @@ def _list_notes(paper: Study, rows: Sequence[Row]) -> list[Section]:
     verdicts = {
         sentence.first_row["claim"]: sentence.verdict for sentence in group_by_sentence(rows)
     }
+    resting = {
+        name: [run.document for run in paper.runs.values() if name in run.assumptions]
+        for name in paper.assumptions
+    }
     sections = []
     for heading, text, columns, stated in (
         (
@@ -202,6 +206,8 @@ def _list_notes(paper: Study, rows: Sequence[Row]) -> list[Section]:
         ),
     ):
         cells = [[key, *(line(getattr(note, c)) for c in columns)] for key, note in stated.items()]
+        if stated is paper.assumptions:
+            cells = [[key, *fill_in_settings(texts, resting[key])] for key, *texts in cells]
         for cell in cells:
             if columns[-1] == "checked_by" and cell[-1]:
                 cell[-1] = f"{cell[-1]}: {verdicts.get(cell[-1], 'not judged')}"

@@ -134,7 +134,7 @@ def list_briefly(rows: Sequence[Row], names: Mapping[str, str] | None = None) ->
     sentences = group_by_sentence(rows)
     ours = [one for one in sentences if one.is_ours]
     judged = [one for one in sentences if not one.is_ours]
-    lines = [_summarize(judged), ""] if judged else []
+    lines: list[str] = []
     for part in ("fails", "open", "holds"):
         in_part = sorted((one for one in judged if one.part == part), key=_rank)
         items = [f"- {_state_briefly(one, names)}" for one in in_part]
@@ -204,13 +204,10 @@ def count_sentences(rows: Iterable[Row]) -> list[str]:
         of_studies.setdefault(one.first_row["paper"], []).append(one)
     columns, table = (*PARTS_OF_TABLE, "neither"), []
     for paper, sentences in sorted(of_studies.items()):
-        ours = [one for one in sentences if one.is_ours]
-        counts = [count_parts(part) for part in ([s for s in sentences if not s.is_ours], ours)]
-        cells = [
-            f"{counts[0][name]} + {counts[1][name]}" if counts[1][name] else str(counts[0][name])
-            for name in columns
-        ]
-        table.append([f"`{paper}`", *cells])
+        ours = count_parts(one for one in sentences if one.is_ours)
+        counts = count_parts(one for one in sentences if not one.is_ours)
+        shown = (f"{counts[n]} + {ours[n]}" if ours[n] else str(counts[n]) for n in columns)
+        table.append([f"`{paper}`", *shown])
     return markdown_table(["study", *columns], table)
 
 

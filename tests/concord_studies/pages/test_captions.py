@@ -105,6 +105,13 @@ def test_a_sampler_has_the_papers_name_where_no_label_tells_it():
     assert [sampler for sampler, _ in five["samplers"]] == names
 
 
+def test_an_assumption_has_the_settings_of_the_runs_shown_that_rest_on_it():
+    assumptions = {"sigma": {"value": "{chains} chains, step {sampler.step_size}", "reason": "r"}}
+    runs = [run(), run(step_size=0.01, chains=8), run(chains=5, assumptions=[])]
+    parts = described(runs, assumptions=assumptions)
+    assert parts["assumptions"] == [("1000 or 8 chains, step 0.005 or 0.01", "r")]
+
+
 def test_only_assumptions_that_runs_rest_on_are_shown_with_reasons():
     parts = described([run()])
     assert parts["assumptions"] == [("sigma = 1", "not stated")]

@@ -129,6 +129,7 @@ PAGES = (
     *("index.html", PAPER, "claims.html", "search.html", "docs/plugins.html", "docs/ledger.html"),
     *("reference/samplers.html", "reference/figures.html", "reference/study.html"),
     *("reference/python.html", "config/README.html", "README.html"),
+    "docs/notebooks/own-data-and-network.html",
 )
 
 

@@ -39,8 +39,9 @@ class Params(Options):
     """Options of a leaderboard."""
 
     prices: Annotated[Some[str], "prices, one board after another"]
-    targets: Annotated[Some[Positive], "targets of the score"]
-    score: Annotated[str, "what is ranked, such as ergodic_b2, of a time average"] = "b2"
+    targets: Annotated[tuple[Positive, ...], "targets of the score"] = ()
+    score: Annotated[str, "score that ranks; lower ones are better"] = "b2"
+    beside: Annotated[str | None, "another score, whose median is shown, too"] = None
     clusters: Annotated[
         str | None, NamesLabel("label whose values group tasks; none: each alone")
     ] = None
@@ -65,13 +66,11 @@ def _lay_out(params: Params, rows: Sequence[dict[str, Any]]) -> Layout:
     """Return the layout: price, entry, places where they are sure, ranks, and counts of failures.
 
     Failures that no entry has are left out, and so is how steps were tuned; both are in the CSV.
-    What is solved is told by the targets of ``b2``.
     """
     priced = ["price"] if len(params.prices) > 1 else []
     sure = ["place"] if all(row["place"] != UNSURE for row in rows) else []
     failed = [state for state in ("diverged", "not run") if any(row[state] for row in rows)]
-    solved = ["solved"] if params.score == "b2" else []
-    texts = []
+    texts, medians = [], [name for name in rows[0] if name.startswith("median ")]
     for row in rows:
         names = [row[key].replace("_", " ") for key in priced]
         for key in params.among:
@@ -82,13 +81,14 @@ def _lay_out(params: Params, rows: Sequence[dict[str, Any]]) -> Layout:
             words.format_number(row["mean rank"], row["lo"], row["hi"]),
             "" if row["rank where it applies"] is None else f"{row['rank where it applies']:.1f}",
             f"{row['applies']} of {row['tasks']}",
-            *[f"{row['solved']} of {row['pairs']}"] * len(solved),
-            words.format_number(row["median score"]),
+            *([f"{row['solved']} of {row['pairs']}"] if params.targets else []),
+            *(words.format_number(row[name]) for name in medians),
             *(str(row[state]) for state in failed),
         ]
         texts.append([*names, *["\N{EN DASH}".join(places)] * len(sure), *numbers])
     columns = [*priced, *(words.axis(key) for key in params.among), *sure]
-    counts = ["mean rank", "rank where it applies", "tasks", *solved, "median score", *failed]
+    solved = ["solved"][: len(params.targets)]
+    counts = ["mean rank", "rank where it applies", "tasks", *solved, *medians, *failed]
     return Layout([*columns, *counts], texts, len(columns))
 
 
@@ -107,10 +107,8 @@ def _rank(price: str, params: Params, runs: Sequence[Measured]) -> list[dict[str
         counts[name] = dict.fromkeys(STATES, 0)
     scores = []
     for cells in tasks.values():
-        values = {
-            name: read_scores(run, f"{params.score}_by_{price}", "worst")
-            for name, run in cells.items()
-        }
+        score = f"{params.score}_by_{price}"
+        values = {name: read_scores(run, score, "worst") for name, run in cells.items()}
         stated = [(run.run.get("arena") or {}).get("sets", 1) for run in cells.values()]
         sets = max(*map(len, values.values()), *stated)
         table = np.full((sets, len(counts)), np.nan)  # nan: no score
@@ -132,11 +130,11 @@ def _rank(price: str, params: Params, runs: Sequence[Measured]) -> list[dict[str
     ):
         ranked = ranks[~np.isnan(ranks)]  # (tasks to which it applies,)
         cells_of = [cells[name] for cells in tasks.values() if name in cells]
-        steps, end = (
-            np.concatenate(
-                [read_scores(cell, f"{what}_by_{price}", "network") for cell in cells_of]
-            )
-            for what in ("steps", "end")
+        wanted = [("steps", "network"), ("end", "network")]
+        wanted += [] if params.beside is None else [(params.beside, "worst")]
+        steps, end, *besides = (
+            np.concatenate([read_scores(cell, f"{what}_by_{price}", who) for cell in cells_of])
+            for what, who in wanted
         )
         finite = column[~np.isnan(column)]
         rows.append(
@@ -150,6 +148,7 @@ def _rank(price: str, params: Params, runs: Sequence[Measured]) -> list[dict[str
                 "applies": len(ranked),
                 "tasks": len(tasks),
                 "median score": float(np.median(finite)) if len(finite) else None,
+                **{f"median {params.beside}": float(np.median(each)) for each in besides},
                 "range of the option": float(np.median(steps)) if len(steps) else None,
                 "tuned to the end": int(end.sum()) if len(end) else None,
                 **counts[name],
