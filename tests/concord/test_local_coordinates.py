@@ -344,6 +344,14 @@ def test_bytes_are_those_of_shared_coordinates() -> None:
     assert pairs.meter.unicast_bytes.max() == 8
 
 
+def test_a_vector_longer_than_a_position_is_refused() -> None:
+    """As of a sampler that sends positions and velocities at once: what is local is not known."""
+    x = np.zeros((2, 4, 2))
+    running = concord.network("ring", 4).start(x, local=np.array([False, True]))
+    with pytest.raises(concord.ConcordError, match=r"of 4 numbers would send .*; send positions"):
+        running.mix("metropolis", np.concatenate([x, x], axis=-1))
+
+
 def test_a_server_averages_what_is_shared() -> None:
     """Agents get the average of shared coordinates beside their own local ones."""
     x = np.arange(8.0).reshape(1, 4, 2)
