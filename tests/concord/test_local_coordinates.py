@@ -15,6 +15,7 @@ from concord.laws.read_off import StepReader
 from concord.networks.channels import Channel
 from concord.networks.network import Network, weighted_sum
 from concord.problem import CountedProblem
+from concord.problems.gaussian_fit import fit
 
 Y, VARIANCE, EFFECTS, PRIOR = np.array([1.0, -2.0, 3.0, 0.5]), 1.5, 2.0, 100.0
 
@@ -435,6 +436,19 @@ def test_a_mask_of_no_coordinate_is_none() -> None:
     np.testing.assert_array_equal(local.reference.of(2).values, reference[:, [0, 3]])
     with pytest.raises(concord.ConcordError, match="dimension 4"):
         concord.Problem(lambda x: x, agents=3, dim=2, local=[False, True], reference=np.eye(2))
+
+
+def test_the_fit_is_of_what_each_agent_holds() -> None:
+    """Of gradients alone Hessians and shifts are the hierarchy's own, and laws the posterior's."""
+    problem = hierarchy()
+    functions = concord.Problem(problem.gradient, agents=4, dim=2, local=[False, True])
+    for normal_fit in (fit(functions), fit(problem)):
+        np.testing.assert_allclose(normal_fit.hessians, problem.gram, atol=1e-8)
+        np.testing.assert_allclose(normal_fit.shift, problem.shift, atol=1e-8)
+        mean, cov = problem.posterior.moments()
+        np.testing.assert_allclose(normal_fit.mean, mean[:-1], atol=1e-8)
+        np.testing.assert_allclose(normal_fit.cov, cov[:-1], atol=1e-7)
+        np.testing.assert_allclose(normal_fit.law.of("average").cov, cov[-1], atol=1e-7)
 
 
 @pytest.mark.parametrize("kind", ["de_sgld", "extra_sgld", "diging_sgld"])
