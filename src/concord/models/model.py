@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 # Of the joint density: a prior that is taken from the data may be off by 1e-4 of it only.
 TOLERANCE = 1e-8
-POINTS, SPREAD = 4, 0.5  # where the sum is checked, about the start
+POINTS = 4  # where the sum is checked, about the start
+SPREADS = (0.5, 1e-4)  # of these points; the second where columns of data are large
 SCORED, SURPRISING = 2000, 6.0  # draws scored at once; standard errors off zero of their mean
 
 Array = np.ndarray
@@ -183,6 +184,13 @@ class Model(Problem):
             if self.local is not None:
                 self.reference = PosteriorByAgent(draws, self.local, self.agents)
 
+    @property
+    def units_advice(self) -> str:
+        """What makes the scales of coordinates alike, for messages (``WithUnits``)."""
+        if self._plain:
+            return "coordinates='laplace', when the problem is made, has all of them alike"
+        return "its coordinates are alike already"
+
     def constrain(self, x: Array) -> dict[str, Array]:
         """Return the model's own parameters by name at positions (..., dim)."""
         return {"x": self.position(x)}
@@ -212,9 +220,13 @@ class Model(Problem):
 
         log_joint: the log density of points (points, dim). hint: ends the message.
         """
-        rng = np.random.default_rng(0)
-        x = self._start + SPREAD * rng.standard_normal((POINTS, self.dim))
-        joint = log_joint(x)
+        noise = np.random.default_rng(0).standard_normal((POINTS, self.dim))
+        for spread in SPREADS:
+            x = self._start + spread * noise
+            joint = log_joint(x)
+            finite = np.isfinite(joint)
+            if finite.any():
+                break
         try:
             parts = -self._value(np.repeat(x[:, None], self.agents, axis=1)).sum(axis=1)
         except (TypeError, ValueError) as error:  # of shapes
@@ -223,11 +235,10 @@ class Model(Problem):
                 f"({str(error).splitlines()[0]}); give all that rows need as data, and no number "
                 "of rows"
             ) from None
-        finite = np.isfinite(joint)
         if not finite.any():
             raise ConcordError(
                 f"model: its log density is {joint[0]} near its start; remove missing values from "
-                "its data, or give other initial values"
+                "its data, scale its columns, or give other initial values"
             )
         off = np.abs(parts - joint)[finite] / np.maximum(np.abs(joint[finite]), 1.0)
         if not off.max() <= TOLERANCE:
@@ -244,7 +255,15 @@ class Model(Problem):
         if self.local is not None:
             raise ConcordError("coordinates: with a mask of local ones they are 'unconstrained'")
         if isinstance(coordinates, str) and coordinates == "laplace":
-            normal_fit = fit(self, self._start)
+            try:
+                normal_fit = fit(self, self._start)
+            except ConcordError as error:
+                reason = str(error).removeprefix("problem: ").partition(";")[0]
+                raise ConcordError(
+                    f"coordinates: there is no 'laplace' fit, since {reason}; where effects have a "
+                    "spread tau to be found, write them as mu + tau * z with z standard normal, or "
+                    "take 'unconstrained'"
+                ) from None
             return normal_fit.mean, np.linalg.cholesky(normal_fit.cov)
         if not isinstance(coordinates, (tuple, list)) or len(coordinates) != 2:
             raise ConcordError(
@@ -439,7 +458,7 @@ def from_shards(
         return np.asarray(whole(x)[0]) + (agents - 1) * own_prior
 
     if mask is not None:
-        x = SPREAD * np.random.default_rng(0).standard_normal((POINTS, dim))
+        x = SPREADS[0] * np.random.default_rng(0).standard_normal((POINTS, dim))
         off = np.abs(np.asarray(empty(x)[1]) - shared_prior(x)[1])[:, ~mask].max()
         if not off <= TOLERANCE:
             raise ConcordError(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from concord.errors import ConcordError, nearest, short
+from concord.errors import ConcordError, nearest, short, suggest_names
 from concord.libraries import pictures
 from concord.options import Index, build
 from concord.summary import WithLabels, count_named
@@ -42,15 +42,36 @@ WARM_UP = 0.1
 
 @dataclass(repr=False)
 class Trace(WithLabels):
-    """A run's recorded arrays, by name, with axes chain, draw and agent.
+    """What ``concord.sample`` returns: a run's draws, and what its agents paid, by name.
 
+    ``trace["x"]`` has the positions, (chains, draws, agents, dim), ``trace["x_average"]`` their
+    mean over agents, and ``trace["unicasts"]``, ``["broadcasts"]`` and ``["gradients"]`` what has
+    been paid up to each draw.
+
+    Attributes
+    ----------
     variables
-        name -> (dimension names, array); dimensions are chain, draw, agent, dim. Averages have
-        the variables <name>_mean and <name>_sd without draw, their own axes <name>_dim_0, ...
-    Fields draw and agent are coordinates, the recorded iterations and agents; attributes hold the
-    provenance. ``named`` returns the parameters of a model by name at positions (..., dim);
-    ``axes`` has the names of their axes, and ``labels`` those along such an axis, where the model
-    has them.
+        Names of what was recorded, each with its dimensions (of chain, draw, agent, dim) and its
+        array. Averages have <name>_mean and <name>_sd, without draw, and their own axes
+        <name>_dim_0, ...
+    draw
+        The recorded iterations, (draws,); 0 is the start.
+    agent
+        The numbers of the recorded agents, (agents,).
+    attributes
+        The provenance: versions, seed, sampler, network.
+    named
+        Of a model, a function from positions (..., dim) to its parameters by name.
+    axes, labels
+        Of a model, the names of its parameters' axes, and those along such an axis.
+
+    Examples
+    --------
+    >>> import concord
+    >>> problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]]], b=[[1.0], [0.0]])
+    >>> trace = concord.sample("de_sgld", problem, "ring", step_size=0.1, iterations=50, chains=4)
+    >>> trace["x"].shape, trace.draw[-1].item()
+    ((4, 51, 2, 1), 50)
     """
 
     variables: dict[str, tuple[tuple[str, ...], np.ndarray]]
@@ -155,6 +176,7 @@ class Trace(WithLabels):
 
         return xarray.Dataset(self.variables, self.coordinates(), self.attributes)
 
+    @suggest_names
     def to_arviz(self, warm_up: int | None = None) -> xarray.DataTree:
         """Return the groups posterior and sample_stats for ArviZ 1, without the warm-up.
 

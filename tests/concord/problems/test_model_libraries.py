@@ -1,6 +1,7 @@
 """Models of PyMC and NumPyro: their sums, what does not split, and posteriors that are known."""
 
 import functools
+import warnings
 
 import numpy as np
 import pytest
@@ -414,3 +415,71 @@ def test_single_precision_is_refused(library) -> None:
             problem_of(library, "interval")
     finally:
         jax.config.update("jax_enable_x64", True)
+
+
+EFFECTS = np.array([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])
+ERRORS = np.array([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
+SCALES = np.array([1.0, 300.0, 0.1])  # of columns
+FIRST = {"network": "ring", "step_size": 0.05, "iterations": 400, "chains": 4}
+
+
+def eight_schools(centered, **options):
+    def model(y, s):
+        mu, tau = numpyro.sample("mu", law.Normal(0, 5)), numpyro.sample("tau", law.HalfCauchy(5))
+        with numpyro.plate("row", len(y)):
+            around = law.Normal(mu, tau) if centered else law.Normal(0, 1)
+            z = numpyro.sample("z", around)
+            numpyro.sample("y", law.Normal(z if centered else mu + tau * z, s), obs=y)
+
+    return concord.from_numpyro(model, EFFECTS, ERRORS, over="row", agents=8, **options)
+
+
+def unlike_columns(library, **options):
+    """Logistic regression, whose columns have spreads from 0.1 to 300."""
+    rng = np.random.default_rng(0)
+    X, coefficients = rng.standard_normal((200, 3)), np.array([1.0, -1.0, 1.0])
+    y = (rng.random(200) < 1 / (1 + np.exp(-X @ coefficients))).astype(int)
+    X = X * SCALES
+
+    def model(X, y):
+        beta = numpyro.sample("beta", law.Normal(0, 100).expand([3]).to_event(1))
+        with numpyro.plate("row", len(y)):
+            numpyro.sample("y", law.Bernoulli(logits=X @ beta), obs=y)
+
+    if library == "numpyro":
+        return concord.from_numpyro(model, X, y, over="row", agents=4, **options)
+    with pm.Model(coords={"row": range(200), "feature": range(3)}) as other:
+        beta = pm.Normal("beta", 0, np.float64(100), dims="feature")
+        features = pm.Data("X", X, dims=("row", "feature"))
+        pm.Bernoulli("y", logit_p=features @ beta, observed=y, dims="row")
+    return concord.from_pymc(other, over="row", agents=4, **options)
+
+
+def test_a_first_fit_of_eight_schools_does_not_diverge():
+    with pytest.raises(ConcordError, match=r"there is no 'laplace' fit, since .* write them as mu"):
+        eight_schools(centered=True, coordinates="laplace")
+    problem = eight_schools(centered=False, coordinates="laplace")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", concord.DivergenceWarning)
+        trace = concord.sample("de_sgld", problem, **FIRST)
+    mu = problem.constrain(trace["x"][:, 200:])["mu"]
+    assert 3 < mu.mean() < 6 and 2 < mu.std() < 5  # 4.4 and 3.3 by long runs of NUTS
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_first_fit_with_unlike_columns_warns_and_says_what_helps(library):
+    problem = unlike_columns(library)
+    with pytest.warns(
+        concord.DivergenceWarning, match="do not settle; take a smaller step_size, b"
+    ):
+        concord.sample("de_sgld", problem, **FIRST)
+    with pytest.warns(
+        concord.DivergenceWarning, match=r"laplace'.* concord\.recommend\(problem, n"
+    ):
+        concord.sample("de_sgld", problem, **FIRST)
+    fitted = unlike_columns(library, coordinates="laplace")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", concord.DivergenceWarning)
+        trace = concord.sample("de_sgld", fitted, **FIRST)
+    beta = fitted.constrain(trace["x_average"][:, 200:])["beta"].mean(axis=(0, 1))
+    assert np.abs(beta * SCALES - [1, -1, 1]).max() < 0.8  # posterior sds are about 0.2

@@ -262,6 +262,26 @@ def test_a_network_of_a_study_is_that_of_python(folder, with_network, precision,
     np.testing.assert_array_equal(problem.predictive(x)[:, :, :9], chances)
 
 
+@pytest.mark.thorough
+def test_a_regression_of_a_study_predicts_at_its_targets(folder, with_network) -> None:
+    pytest.importorskip("torch")
+    code = NETWORKS["torch"].replace("HIDDEN, 2)", "HIDDEN, 1)")
+    code = code.replace("(y > 0).astype(int)", "y.astype('float32')").replace(
+        '"test": rows}', '"likelihood": "normal", "noise_sd": 0.5,'
+        ' "test": {"own": rows, "validation": (rows[0][:4], rows[1][:4])}}'
+    )  # fmt: skip
+    problem = run_of(folder, with_network("torch", code)).build_problem(folder / "resources")
+    assert list(problem.tests) == ["own"] and len(problem.validation[1]) == 4
+    x = problem.initial((2, 3, problem.dim), np.random.default_rng(0))
+    mean, sd = problem.predict(x, ROWS[:, :1].astype("float32"))
+    y = ROWS[:, 1].astype("float32")
+    found, z = problem.predictive(x), (y - mean) / 0.5
+    assert (sd == 0.5).all() and found.shape == (2, 3, 9, 3)
+    np.testing.assert_allclose(found[..., 0], mean, rtol=1e-6)
+    density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) / 0.5
+    np.testing.assert_allclose(found[..., 1], density, rtol=1e-5)
+
+
 def test_what_a_study_s_file_imports_counts_as_code_of_its_runs(folder, with_network) -> None:
     def digest() -> object:
         digests.forget_files()

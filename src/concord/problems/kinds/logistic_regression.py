@@ -188,6 +188,7 @@ class LogisticRegression(TwoParameters, GeneralizedLinearProblem):
     """
 
     posterior = None
+    units_advice = "scale the columns of X to spreads that are alike"
     link = staticmethod(sigmoid)
 
     def __init__(
