@@ -9,6 +9,7 @@ import pytest
 import concord
 from concord.laws import read_off, spans
 from concord.laws.exact import block_diagonal
+from concord.laws.law import update_of
 from concord.laws.read_off import StepReader
 from concord.laws.spans import Span
 from concord.networks.network import Network
@@ -78,3 +79,29 @@ def test_steps_with_a_schedule_are_those_of_their_formula(
         np.testing.assert_allclose(step.offset, drift * PROBLEM.shift.ravel(), rtol=0, atol=1e-13)
         np.testing.assert_allclose(step.noise, 2 * eta * np.eye(8), rtol=0, atol=1e-13)
     assert len(fits) < 40
+
+
+@pytest.mark.parametrize("odd", [-1, 37])
+def test_later_steps_follow_from_the_values_of_schedules(monkeypatch, odd: int) -> None:
+    """No step is taken for them. Entries are as exact as numbers near one, also for small steps."""
+    schedule = Schedule(0.1, 1.0, 1.0, 0.6)
+    update = update_of(Odd(schedule, odd), PROBLEM, NETWORK)
+    monkeypatch.setattr(read_off, "_Steps", None)
+    monkeypatch.setattr(read_off.StepReader, "read_step", None)
+    weights = np.kron(matrices.dense(NETWORK.matrix("metropolis")), np.eye(2))
+    for k in [odd + 1, odd + 2, 99, 100, 12_345, 10**9]:
+        eta, step = schedule(k), update.at(k)
+        expected = weights - eta * block_diagonal(PROBLEM.gram)
+        np.testing.assert_allclose(step.matrix, expected, rtol=1e-15, atol=2e-15)
+        np.testing.assert_allclose(step.offset, eta * PROBLEM.shift.ravel(), rtol=1e-13, atol=0)
+        np.testing.assert_allclose(step.noise, 2 * eta * np.eye(8), rtol=1e-13, atol=0)
+
+
+def test_steps_that_look_at_schedules_elsewhere_are_read_one_by_one() -> None:
+    class Late(Odd, kw_only=True):
+        def step(self, state: Positions, k: int, *others: Any) -> Positions:
+            return super().step(state, k // 2 + 1, *others)
+
+    schedule = Schedule(0.1, 1.0, 1.0, 0.6)
+    step = update_of(Late(schedule), PROBLEM, NETWORK).at(3000)
+    np.testing.assert_allclose(step.noise, 2 * schedule(1501) * np.eye(8), rtol=1e-12)
