@@ -79,7 +79,7 @@ def _read_update(
     So no step is taken in each iteration whose steps never repeat.
     """
     update = reader.update()
-    if update.find_cycle() or update.loss_effect or batches_of(sampler):
+    if update.find_cycle() or update.loss_effect:
         return update
     try:
         step = ReadStep(sampler, problem, network, FAR)

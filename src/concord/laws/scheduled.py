@@ -27,6 +27,8 @@ class UnsteadyStep(Exception):
 class ReadStep:
     """A sampler's step as matrices (A_k, B_k, c_k), (S, S + T + 1), of which zeros are left out.
 
+    With mini-batches G_k, the gain of errors of gradients, stands before c_k.
+
     begin, period: the iteration from which on steps repeat, but for schedules, and after how many.
     size: S. draws: how many numbers of a chain each call of the generator draws, T together.
     starts, columns: start of each row among the entries, and their columns.
@@ -74,22 +76,24 @@ class ReadStep:
         return _raise(np.sqrt(values / self._first))
 
     def update_at(self, k: int) -> Affine:
-        """Return the update of iteration k, not before ``begin``, without gains of gradients."""
+        """Return the update of iteration k, not before ``begin``."""
         together = max(1, MOST_NUMBERS // (self.size * self._width))
-        matrix, offset, noise = self._updates(k - k % together, together)
-        return Affine(matrix[k % together], offset[k % together], noise[k % together])
+        parts = self._updates(k - k % together, together)
+        matrix, offset, noise, gain = (part[k % together] for part in parts)
+        return Affine(matrix, offset, noise, gain if gain.size else None)
 
     @lru_cache(maxsize=1)  # noqa: B019  # iterations follow each other
-    def _updates(self, first: int, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return A, c and B B^T of some iterations from the first on, on a first axis."""
+    def _updates(self, first: int, count: int) -> tuple[np.ndarray, ...]:
+        """Return A, c, B B^T and G of some iterations from the first on, on a first axis."""
         iterations = np.arange(first, first + count)
         phases, powers = (iterations - self.begin) % self.period, self.powers(iterations)
         whole = np.zeros((count, self.size, self._width))
         for phase in set(phases.tolist()):
             (some,) = np.nonzero(phases == phase)
             whole[some[:, None], *self._places] = powers[some] @ self.coefficients[phase]
-        normals = whole[..., self.size : -1]
-        return whole[..., : self.size], whole[..., -1], normals @ normals.swapaxes(-1, -2)
+        ends = np.cumsum([self.size, self.draws.sum()])
+        matrix, normals, gain = np.split(whole[..., :-1], ends, axis=-1)
+        return matrix, whole[..., -1], normals @ normals.swapaxes(-1, -2), gain
 
     def _read_period(self, sampler: Any, roots: np.ndarray) -> np.ndarray:
         """Read the steps of a period, (period, S, S + T + 1), with constant schedules.
@@ -110,7 +114,9 @@ class ReadStep:
         if len(maps.choices.probability) > 1:
             raise UnsteadyStep
         self.draws = np.array([kick.shape[1] for kick in maps.kicks], dtype=np.int64)
-        return np.hstack([maps.update.matrix, *maps.kicks, maps.update.offset[:, None]])
+        matrix, gain = maps.update.matrix, maps.update.gradient_gain
+        gains = [] if gain is None else [gain]
+        return np.hstack([matrix, *maps.kicks, *gains, maps.update.offset[:, None]])
 
     def _test(self, sampler: Any, rows: np.ndarray, last: int) -> None:
         """Raise ``UnsteadyStep`` unless the sampler's own steps, at two iterations, are as read.
