@@ -10,7 +10,6 @@ from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import pandas
 from msgspec import field
 
 from concord import kinds, options
@@ -86,6 +85,8 @@ def build(
     columns = readers.table(path)
     _check_columns(params, columns)
     y = columns.pop(params.target)
+    import pandas  # a quarter of a second
+
     X = pandas.DataFrame(columns)
     make = _kind(params).from_arrays
     arguments = partition_arguments(partition, stream) | params.options
