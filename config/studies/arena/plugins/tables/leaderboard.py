@@ -23,11 +23,10 @@ import numpy as np
 
 from concord.laws.intervals import mean_interval
 from concord.options import Options, Positive, Some
-from concord_arena.pairs import TIE
 from concord_studies import selection, words
 from concord_studies.option_notes import NamesLabel
 from concord_studies.results import Measured
-from concord_studies.scores import read_scores, task_of, why_no_scores
+from concord_studies.scores import TIE, read_scores, task_of, why_no_scores
 from concord_studies.tables import Layout, Table, marks_divergence
 
 ENOUGH = 8  # tasks or groups of them, to say which entries are surely ahead of others
