@@ -5,17 +5,26 @@ has an index or a power, and a letter with a star: what no word can be.
 """
 
 import re
-import unicodedata
 
-_SMALL = (
+_NAMES = (
     *("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "lambda"),
-    *("mu", "nu", "xi", "pi", "rho", "sigma", "tau", "phi", "chi", "psi", "omega"),
+    *(
+        "mu",
+        "nu",
+        "xi",
+        "pi",
+        "rho",
+        "sigma",
+        "tau",
+        "phi",
+        "chi",
+        "psi",
+        "omega",
+        "Delta",
+        "Sigma",
+    ),
 )
-_UNICODE = {"lambda": "LAMDA"}  # as Unicode spells it
-_GREEK = {
-    **{n: unicodedata.lookup(f"GREEK SMALL LETTER {_UNICODE.get(n, n).upper()}") for n in _SMALL},
-    **{n: unicodedata.lookup(f"GREEK CAPITAL LETTER {n.upper()}") for n in ("Delta", "Sigma")},
-}
+_GREEK = dict(zip(_NAMES, "αβγδεζηθκλμνξπρστφχψωΔΣ", strict=True))
 _LETTERS = "|".join(_GREEK)
 _NAME = rf"(?:{_LETTERS}|[A-Za-z])(?![A-Za-z])"
 _INDEX = rf"_(?:{_LETTERS}|bar|max|min|[A-Za-z0-9]{{1,2}})(?![A-Za-z0-9_])"

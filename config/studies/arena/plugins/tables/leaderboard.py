@@ -16,7 +16,7 @@ option may vary with at most twice the best score, the median over tasks. Tuned 
 many tasks the choice is the last value that was tried.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -69,6 +69,8 @@ def _lay_out(params: Params, rows: Sequence[dict[str, Any]]) -> Layout:
     priced = ["price"] if len(params.prices) > 1 else []
     sure = ["place"] if all(row["place"] != UNSURE for row in rows) else []
     failed = [state for state in ("diverged", "not run") if any(row[state] for row in rows)]
+    refused = any(row["applies"] < row["tasks"] for row in rows)
+    apart = ["rank where it applies", "tasks"] if refused else []
     texts, medians = [], [name for name in rows[0] if name.startswith("median ")]
     for row in rows:
         names = [row[key].replace("_", " ") for key in priced]
@@ -78,8 +80,7 @@ def _lay_out(params: Params, rows: Sequence[dict[str, Any]]) -> Layout:
         places = dict.fromkeys((str(row["place"]), str(row["to"])))  # one, or a range under ties
         numbers = [
             words.format_number(row["mean rank"], row["lo"], row["hi"]),
-            "" if row["rank where it applies"] is None else f"{row['rank where it applies']:.1f}",
-            f"{row['applies']} of {row['tasks']}",
+            *[_format_applicable(row), f"{row['applies']} of {row['tasks']}"][: len(apart)],
             *([f"{row['solved']} of {row['pairs']}"] if params.targets else []),
             *(words.format_number(row[name]) for name in medians),
             *(str(row[state]) for state in failed),
@@ -87,8 +88,14 @@ def _lay_out(params: Params, rows: Sequence[dict[str, Any]]) -> Layout:
         texts.append([*names, *["\N{EN DASH}".join(places)] * len(sure), *numbers])
     columns = [*priced, *(words.axis(key) for key in params.among), *sure]
     solved = ["solved"][: len(params.targets)]
-    counts = ["mean rank", "rank where it applies", "tasks", *solved, *medians, *failed]
+    counts = ["mean rank", *apart, *solved, *medians, *failed]
     return Layout([*columns, *counts], texts, len(columns))
+
+
+def _format_applicable(row: Mapping[str, Any]) -> str:
+    """Return the mean rank among those that apply; "" of an entry that never does."""
+    rank = row["rank where it applies"]
+    return "" if rank is None else f"{rank:.1f}"
 
 
 def _rank(price: str, params: Params, runs: Sequence[Measured]) -> list[dict[str, Any]]:
