@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, NamedTuple, Self
 
 from msgspec import Meta, field
@@ -26,6 +26,10 @@ ARGUMENTS = (
     *("sampler", "problem", "network", "iterations", "chains", "seed", "rng", "initial", "record"),
     *("labels", "progress", "memory", "compiled"),
 )
+
+
+# Words that are understood in Python for options of a record.
+WORDS_OF_RECORD = {"warm_up": "burn_in", "thin": "every"}
 
 
 class RunOptions(Options):
@@ -63,6 +67,8 @@ class ChosenSampler(Chosen):
         for key in options:
             if key not in names:
                 remedy = nearest(key, [*names, *ARGUMENTS])
+                if isinstance(sampler, type) and hasattr(sampler, key):
+                    remedy = f"write the class's {key} as a field with a type, {key}: float"
                 if key in ARGUMENTS:  # of ``sample``
                     remedy = "a law takes none; leave it out"
                 raise ConcordError(f"{place_of_key('sampler', key)}: unknown key; {remedy}")
@@ -126,6 +132,8 @@ def prepare(
     options: Mapping[str, object],
 ) -> RunArguments:
     """Check all arguments as those of a study's files, with the same errors; return them parsed."""
+    if isinstance(sampler, Problem):
+        raise ConcordError("sampler: it is a problem; give sampler, problem and network, in order")
     if not isinstance(problem, Problem):
         raise ConcordError(
             f"problem: {short(problem)} is no problem; make one with concord.Problem or "
@@ -147,6 +155,8 @@ def prepare(
             f"sampler {choice.kind} does not mix by weights, so those of the network would say "
             "nothing; give the graph or its adjacency matrix"
         )
+    if isinstance(record, Mapping):
+        record = dict(_read_words(record))
     length = build(
         RunOptions,
         {
@@ -158,6 +168,14 @@ def prepare(
     )
     check_record(length.record, problem.agents, length.chains, length.iterations, "record")
     return RunArguments(choice, network, length)
+
+
+def _read_words(record: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Yield a record's options by their own words, and refuse one that is there by two."""
+    for key, value in record.items():
+        if WORDS_OF_RECORD.get(key) in record:
+            raise ConcordError(f"record: {key} and {WORDS_OF_RECORD[key]} are one; remove one")
+        yield WORDS_OF_RECORD.get(key, key), value
 
 
 def network_for(problem: Problem, network: object) -> Network:

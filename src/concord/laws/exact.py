@@ -147,13 +147,28 @@ class Marginals(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Law(WithLabels):
-    """Means and covariances of a sampler's law at its recorded iterations.
+    """What ``concord.law`` returns: means and covariances of a sampler's law, without chance.
 
-    iterations: the recorded iterations, increasing, shape (K,).
-    mean, cov: of every agent, shapes (K, agents, dim) and (K, agents, dim, dim).
-    average_mean, average_cov: of the network average, shapes (K, dim) and (K, dim, dim).
-    approximate: whether gradients were linearized, so that moments are not exact.
-    attributes: names, as of ``concord.summary.WithLabels``.
+    Attributes
+    ----------
+    iterations
+        The recorded iterations, increasing, (K,).
+    mean, cov
+        Of every agent, (K, agents, dim) and (K, agents, dim, dim).
+    average_mean, average_cov
+        Of the network average, (K, dim) and (K, dim, dim).
+    approximate
+        Whether gradients were linearized, so that moments are not exact.
+    attributes
+        Names of agents and coordinates.
+
+    Examples
+    --------
+    >>> import concord
+    >>> problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]]], b=[[1.0], [0.0]])
+    >>> law = concord.law("de_sgld", problem, "ring", step_size=0.1, iterations=100)
+    >>> law.average_mean[-1].round(3), problem.posterior.mean.round(3)
+    (array([0.353]), array([0.333]))
     """
 
     iterations: np.ndarray
@@ -171,7 +186,7 @@ class Law(WithLabels):
         lost = self.iterations[~inside.all(axis=(1, 2))]
         return f"the law diverges, seen first at iteration {lost[0]}" if lost.size else ""
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """Return the iterations and the numbers of agents and dimensions, for display."""
         agents = count_named(self.mean.shape[1], self.agent_names)
         dim = count_named(self.mean.shape[2], self.coordinate_names)

@@ -25,6 +25,7 @@ from concord.minibatches import Batches, batches_of
 from concord.networks.moments import mask_moments
 from concord.networks.network import Network
 from concord.problem import Problem
+from concord.sampler import Algorithm
 
 # The most entries agents * dim of the positions for which a law is computed, or of vectors on their
 # way. With as many auxiliary entries a step multiplies 1000 x 1000 matrices, about 0.1 s; runs
@@ -48,7 +49,7 @@ class LawInputs(NamedTuple):
     trace: only its recorded iterations are used.
     """
 
-    sampler: Any
+    sampler: Algorithm
     problem: Problem
     network: Network
     initial: Any
@@ -57,7 +58,7 @@ class LawInputs(NamedTuple):
 
 
 def update_of(
-    sampler: Any,
+    sampler: Algorithm,
     problem: Problem,
     network: Network,
     most: float = np.inf,
@@ -192,7 +193,7 @@ def _noise_of_versions(
 
 
 def laws_of_versions(
-    samplers: Sequence[Any],
+    samplers: Sequence[Algorithm],
     problems: Sequence[Problem],
     network: Network,
     positions: Moments | None,
@@ -230,8 +231,8 @@ def laws_of_versions(
         powers = exact.stack_versions(firsts)
         return paths.RandomPath(lambda k: powers, start, agents, dim, mix, (0, 1), powers)
     updates = [
-        _read_update(reader, *of, network)
-        for reader, *of in zip(readers, samplers, problems, strict=True)
+        _read_update(reader, sampler, problem, network)
+        for reader, sampler, problem in zip(readers, samplers, problems, strict=True)
     ]
     noise = None
     if errors is not None:
@@ -300,7 +301,7 @@ def find_joint_cycle(updates: Sequence[exact.Update]) -> Cycle | None:
     return join_cycles(update.find_cycle() for update in updates)
 
 
-def radius_over_losses(sampler: Any, problem: Problem, network: Network) -> float:
+def radius_over_losses(sampler: Algorithm, problem: Problem, network: Network) -> float:
     """Return the spectral radius of a sampler's second moments over one cycle, with losses.
 
     It is ``arrivals.second_moment_radius``. Raises ``NoLaw``

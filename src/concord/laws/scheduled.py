@@ -11,6 +11,7 @@ from msgspec.structs import fields, replace
 
 from concord.laws.exact import Affine
 from concord.laws.read_off import StepReader
+from concord.sampler import Algorithm
 
 # Square roots of schedules' values, relative to the first value, at which steps are read: the
 # nodes of Chebyshev's polynomials on (0, 1), by which a polynomial of degree four is well known.
@@ -36,19 +37,20 @@ class ReadStep:
     powers, entries).
 
     problem: a quadratic one. last: the last iteration. wrap: function that returns the sampler
-    whose steps are read, given one with its options. Raises ``UnsteadyStep``, ``NoLaw``, or
-    whatever a step does, where it is not read.
+    whose steps are read, given one with its options; None: that one. Raises ``UnsteadyStep``,
+    ``NoLaw``, or whatever a step does, where it is not read.
     """
 
     def __init__(
         self,
-        sampler: Any,
+        sampler: Algorithm,
         problem: Any,
         network: Any,
         last: int,
-        wrap: Callable[[Any], Any] = lambda sampler: sampler,
+        wrap: Callable[[Any], Any] | None = None,
     ) -> None:
-        self._problem, self._network, self._wrap = problem, network, wrap
+        self._problem, self._network = problem, network
+        self._wrap = wrap or (lambda one: one)
         values = {option.name: getattr(sampler, option.name) for option in fields(sampler)}
         self._schedules = {
             name: value
@@ -95,7 +97,7 @@ class ReadStep:
         matrix, normals, gain = np.split(whole[..., :-1], ends, axis=-1)
         return matrix, whole[..., -1], normals @ normals.swapaxes(-1, -2), gain
 
-    def _read_period(self, sampler: Any, roots: np.ndarray) -> np.ndarray:
+    def _read_period(self, sampler: Algorithm, roots: np.ndarray) -> np.ndarray:
         """Read the steps of a period, (period, S, S + T + 1), with constant schedules.
 
         roots: square roots of their values. ``UnsteadyStep`` if steps do not repeat soon.
@@ -118,7 +120,7 @@ class ReadStep:
         gains = [] if gain is None else [gain]
         return np.hstack([matrix, *maps.kicks, *gains, maps.update.offset[:, None]])
 
-    def _test(self, sampler: Any, rows: np.ndarray, last: int) -> None:
+    def _test(self, sampler: Algorithm, rows: np.ndarray, last: int) -> None:
         """Raise ``UnsteadyStep`` unless the sampler's own steps, at two iterations, are as read.
 
         It might ask for schedules' values elsewhere than at k. rows: of the entries.

@@ -3,8 +3,12 @@
 import numpy as np
 import pytest
 
+import concord
 from concord.laws import exact
+from concord.laws.read_off import StepReader
 from concord.laws.switching import Choices
+from concord.problems.quadratic_problem import QuadraticProblem
+from concord.samplers.local_sgld import LocalSGLD
 
 
 def scalar(probability, matrix, offset, noise) -> Choices:
@@ -58,3 +62,20 @@ def test_a_mean_that_settles_is_not_enough() -> None:
     wild = scalar([0.5, 0.5], [1.6, -0.6], [0.0, 0.0], [1.0, 1.0])
     assert wild.radius() > 1
     assert wild.stationary() is None
+
+
+@pytest.mark.parametrize("options", [{}, {"renewal": 0.2, "common_noise": 0.5}])
+def test_chains_that_average_and_renew_at_random_have_the_law(options) -> None:
+    """Within 4.5 standard errors, which are those of the chains' own moments."""
+    gram = np.array([np.diag([1.0, 2.0]), np.diag([3.0, 1.0]), [[2.0, 0.5], [0.5, 1.0]]])
+    problem = QuadraticProblem(gram, np.array([[3.0, -1.0], [0.0, 4.0], [-5.0, 1.0]]))
+    sampler, network = LocalSGLD(0.1, communication=0.3, **options), concord.network("server", 3)
+    law = StepReader(sampler, problem, network).read_step(1).choices.stationary()
+    mean, cov = law[0][:6], law[1][:6, :6]  # of all clients' positions
+    trace = concord.sample(
+        sampler, problem, network, iterations=150, chains=4000, record={"every": 150}
+    )
+    away = trace["x"][:, -1].reshape(-1, 6) - mean
+    for drawn, exactly in ((away, 0.0), (away[:, :, None] * away[:, None, :], cov)):
+        error = drawn.std(axis=0) / np.sqrt(len(drawn))
+        assert (np.abs(drawn.mean(axis=0) - exactly) < 4.5 * error).all()

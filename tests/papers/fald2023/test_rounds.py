@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+import yaml
 
 import concord
 import everything
@@ -94,3 +95,40 @@ def test_chains_have_the_exact_moments(renews, noise):
     assert (np.abs(x.mean(axis=0) - mean) < 4.5 * sd / np.sqrt(chains)).all()
     # The relative standard error of a variance of normal draws; a mixture has somewhat more.
     np.testing.assert_allclose(x.var(axis=0), sd**2, rtol=6 * np.sqrt(2 / chains))
+
+
+def printed_row(name):
+    """Return a row of Table 1, an array of p_c by the step, largest first."""
+    text = (everything.ROOT / "config/papers/fald2023/figures.yaml").read_text()
+    rows = yaml.safe_load(text)["tables"]["table1"]["options"]["rows"]
+    (row,) = (row for row in rows if row["group"] == [name] and "printed" in row)
+    return np.array(row["printed"], dtype=float).reshape(3, 3)
+
+
+# Draws of the clients' laws, as stiff as chance has it, milder, and without common axes.
+@pytest.mark.parametrize("options", [{}, {"least": 0.1}, {"least": 0.5}, {"axes": "all"}])
+@pytest.mark.parametrize("renews", [False, True])
+def test_bias_falls_with_the_square_of_the_step_at_least(options, renews):
+    problem = clients.build(clients.Params(dim=4, **options), 20, None, None, None)
+    mean, cov = problem.posterior.mean, problem.posterior.cov
+    slopes = problem.gram @ mean - problem.shift
+    for p, tau in product((0.2, 0.05), (0.0, 1.0)):
+        steps, biases = (0.5, 0.2, 0.1), []
+        for part in steps:
+            sampler = FALD(part=part, communication=p, common_noise=tau, renews=renews)
+            away, of_average = theory.average_moments(problem.gram, slopes, sampler.rounds(problem))
+            biases.append((np.trace(of_average) + away @ away - np.trace(cov)) ** 2)
+        falls = -np.diff(np.log(biases)) / -np.diff(np.log(steps))
+        assert (falls > 2).all(), (p, tau, falls)
+
+
+@pytest.mark.parametrize("name", ["VR-FALD*, tau = 0", "VR-FALD*, tau = 1"])
+def test_no_bias_and_chance_have_the_printed_rows_of_vr_fald(name):
+    # With bias ~ step^2 or more and chance ~ 1/step, of steps 1/2, 1/5 and 1/10.
+    largest, middle, smallest = printed_row(name).T
+    most = (2 / 5) ** 2 * largest + 1 / 2 * smallest
+    error = np.sqrt(2 / 100)  # relative, of the mean square of 100 normal numbers
+    sds = error * np.sqrt(middle**2 + (0.16 * largest) ** 2 + (0.5 * smallest) ** 2)
+    assert (middle - most > 2 * sds).all()
+    row = printed_row("FALD")  # which is bias
+    np.testing.assert_allclose(row[:, 2] / row[:, 0], (1 / 5) ** 4, rtol=0.7)

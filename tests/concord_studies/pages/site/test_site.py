@@ -94,6 +94,15 @@ def test_a_claim_leads_to_its_figure_and_what_was_made(folder):
         assert any(link.endswith(f"/{name}") for link in page.links), name
 
 
+def test_a_notebook_is_a_page_with_its_pictures_and_a_file_for_jupyter(folder):
+    names = [path.stem for path in (folder / "docs" / "notebooks").glob("*.html")]
+    assert len(names) == 4
+    for name in names:
+        page = Links((folder / "docs" / "notebooks" / f"{name}.html").read_text())
+        assert len(page.pictures) >= 3
+        assert any(link.endswith(f"/{name}.ipynb") for link in page.links)
+
+
 def test_the_claims_stand_in_a_table_beside_their_page(folder):
     with (folder / "claims.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -102,25 +111,34 @@ def test_the_claims_stand_in_a_table_beside_their_page(folder):
 
 
 def test_the_page_of_claims_shows_what_has_some_words_and_a_verdict(folder, browser):
+    """The address keeps what is chosen, and a row leads to its sentence on the paper's page."""
     opened(browser, folder, "claims.html")
-    shown = """const box = document.getElementById(arguments[0]); box.value = arguments[1];
+    shown = """const box = document.querySelector(arguments[0]); box.value = arguments[1];
         box.dispatchEvent(new Event("input"));
-        return [...document.querySelectorAll("article section section li")]
-            .filter((item) => !item.hidden).map((item) => item.textContent)"""
-    everything = browser.execute_script(shown, "words", "")
-    some = browser.execute_script(shown, "words", "bound THEOREM")
+        return [...document.querySelectorAll("table.claims tbody tr")]
+            .filter((row) => !row.hidden).map((row) => row.textContent)"""
+    verdict = "select[data-column=verdict]"
+    everything = browser.execute_script(shown, "#words", "")
+    some = browser.execute_script(shown, "#words", "bound THEOREM")
     assert 0 < len(some) < len(everything)
     assert all("bound" in text.lower() and "theorem" in text.lower() for text in some)
-    browser.execute_script(shown, "words", "")
-    assert all(
-        "does not hold" in t for t in browser.execute_script(shown, "verdict", "does not hold")
-    )
+    browser.execute_script(shown, "#words", "")
+    chosen = browser.execute_script(shown, verdict, "does not hold")
+    assert chosen and all("does not hold" in text for text in chosen)
+    browser.get(browser.current_url)
+    value = f"return document.querySelector('{verdict}').value"
+    assert "verdict=does+not+hold" in browser.current_url
+    assert browser.execute_script(value) == "does not hold"
+    link = "table.claims tr:not([hidden]) a[id]"
+    browser.get(browser.execute_script(f"return document.querySelector('{link}').href"))
+    assert browser.execute_script("return document.querySelector(location.hash).tagName")
 
 
 PAGES = (
     *("index.html", PAPER, "claims.html", "search.html", "docs/plugins.html", "docs/ledger.html"),
     *("reference/samplers.html", "reference/figures.html", "reference/study.html"),
     *("reference/python.html", "config/README.html", "README.html"),
+    "docs/notebooks/own-data-and-network.html",
 )
 
 
