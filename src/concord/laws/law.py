@@ -73,7 +73,7 @@ def update_of(
 
 
 def _read_update(
-    reader: StepReader, sampler: Any, problem: Problem, network: Network
+    reader: StepReader, sampler: Algorithm, problem: Problem, network: Network
 ) -> exact.Update:
     """Return the update that a reader reads: where it can be, as a function of schedules' values.
 
