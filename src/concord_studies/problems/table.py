@@ -10,7 +10,6 @@ from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import pandas
 from msgspec import field
 
 from concord import kinds, options
@@ -82,6 +81,8 @@ def build(
     params: Params, agents: int, partition: Partition, stream: Stream, data_sets: DataSets
 ) -> Problem:
     """Read the table, and build the model with its rows split over the agents."""
+    import pandas  # half a second, which planning does without
+
     path = require_file(Path(params.data), "data")
     columns = readers.table(path)
     _check_columns(params, columns)
