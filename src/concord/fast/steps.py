@@ -114,9 +114,11 @@ class CompiledSteps:
             """Read the step, once for all blocks of chains of a problem; None: it cannot be."""
             if problem is not self._problem:
                 self._problem, self._step = problem, None
-                on, *wrap = [problem] if mixture is None else _without_potential(state.x[0])
+                shape = state.x[0].shape
+                flat = QuadraticProblem(np.zeros((*shape, shape[1])), np.zeros(shape))
+                on, wrap = (problem, None) if mixture is None else (flat, _WithGivenGradients)
                 with suppress(Exception):  # whatever a step does that cannot be read
-                    self._step = ReadStep(self._sampler, on, network, self._last, *wrap)
+                    self._step = ReadStep(self._sampler, on, network, self._last, wrap)
             return self._step
 
         return _Affine(read, mixture)
@@ -331,16 +333,6 @@ class _Gossip:
         network.active = active
         network.end(k, problem.close_count(None))
         return state._replace(x=x, sent=sent), count
-
-
-def _without_potential(x: np.ndarray) -> tuple[QuadraticProblem, type[_WithGivenGradients]]:
-    """Return a problem without gradients and the class of samplers that are given them.
-
-    x: positions of a chain, (agents, dim).
-    """
-    return QuadraticProblem(
-        np.zeros((*x.shape, x.shape[1])), np.zeros(x.shape)
-    ), _WithGivenGradients
 
 
 class _WithGivenGradients:

@@ -37,8 +37,8 @@ class ReadStep:
     powers, entries).
 
     problem: a quadratic one. last: the last iteration. wrap: function that returns the sampler
-    whose steps are read, given one with its options. Raises ``UnsteadyStep``, ``NoLaw``, or
-    whatever a step does, where it is not read.
+    whose steps are read, given one with its options; None: that one. Raises ``UnsteadyStep``,
+    ``NoLaw``, or whatever a step does, where it is not read.
     """
 
     def __init__(
@@ -47,9 +47,10 @@ class ReadStep:
         problem: Any,
         network: Any,
         last: int,
-        wrap: Callable[[Any], Any] = lambda sampler: sampler,
+        wrap: Callable[[Any], Any] | None = None,
     ) -> None:
-        self._problem, self._network, self._wrap = problem, network, wrap
+        self._problem, self._network = problem, network
+        self._wrap = wrap or (lambda one: one)
         values = {option.name: getattr(sampler, option.name) for option in fields(sampler)}
         self._schedules = {
             name: value
