@@ -13,7 +13,7 @@ from concord_studies.claims.claim import rules
 ROOT = Path(__file__).parents[1]
 MARKDOWN = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "config/README.md")),
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
 ]
 DOCUMENTS = [
     *MARKDOWN,

@@ -107,7 +107,7 @@ def test_what_one_study_alone_needs_is_in_its_folder():
             if file.parent != path.parent:
                 users[file] |= {"src", "all studies"}
     pages = [everything.ROOT / "config" / "README.md", *(everything.ROOT / "docs").glob("*.md")]
-    of_studies = ("arena", "ledger", "papers", "correction")
+    of_studies = ("arena", "ledger", "papers", "three-papers")
     text = "".join(page.read_text() for page in pages if not page.stem.startswith(of_studies))
     alone = {
         f"{room}/{kind}": users[kinds.location(room, kind)]

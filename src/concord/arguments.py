@@ -28,6 +28,10 @@ ARGUMENTS = (
 )
 
 
+# Words that are understood in Python for options of a record.
+WORDS_OF_RECORD = {"warm_up": "burn_in", "thin": "every"}
+
+
 class RunOptions(Options):
     """How long a run is, where it starts and what it records.
 
@@ -63,6 +67,8 @@ class ChosenSampler(Chosen):
         for key in options:
             if key not in names:
                 remedy = nearest(key, [*names, *ARGUMENTS])
+                if isinstance(sampler, type) and hasattr(sampler, key):
+                    remedy = f"write the class's {key} as a field with a type, {key}: float"
                 if key in ARGUMENTS:  # of ``sample``
                     remedy = "a law takes none; leave it out"
                 raise ConcordError(f"{place_of_key('sampler', key)}: unknown key; {remedy}")
@@ -126,6 +132,8 @@ def prepare(
     options: Mapping[str, object],
 ) -> RunArguments:
     """Check all arguments as those of a study's files, with the same errors; return them parsed."""
+    if isinstance(sampler, Problem):
+        raise ConcordError("sampler: it is a problem; give sampler, problem and network, in order")
     if not isinstance(problem, Problem):
         raise ConcordError(
             f"problem: {short(problem)} is no problem; make one with concord.Problem or "
@@ -147,6 +155,8 @@ def prepare(
             f"sampler {choice.kind} does not mix by weights, so those of the network would say "
             "nothing; give the graph or its adjacency matrix"
         )
+    if isinstance(record, Mapping):
+        record = {WORDS_OF_RECORD.get(str(key), key): of for key, of in record.items()}
     length = build(
         RunOptions,
         {

@@ -12,20 +12,22 @@ import numpy as np
 from concord import __version__, streams
 from concord.arguments import RunArguments, prepare, write_names
 from concord.chains import Labels, sample_chains
-from concord.contracts import WithNames
-from concord.errors import ConcordError, warn_of_divergence
+from concord.contracts import WithNames, WithUnits
+from concord.errors import ConcordError, suggest_names, warn_of_divergence
 from concord.memory import estimate_trace_bytes, require_memory
 from concord.options import plain
 from concord.problem import Problem, Quadratic
 from concord.problems.gaussian_fit import fit
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampler import Algorithm
+from concord.sampling.schedules import Schedule
 from concord.sampling.trace import Trace
 
 # Entries of positions up to which the largest stable step is found in a fraction of a second.
 SOON = 100
 
 
+@suggest_names
 def sample(
     sampler: str | Algorithm | type[Algorithm],
     problem: Problem,
@@ -80,7 +82,8 @@ def sample(
         Distribution of x^(0): ``{"kind": "normal", "mean": 0.0, "sd": 1.0}``, and the others of
         config/README.md; none: the problem's own, as a network's initialization, or else normal.
     record
-        What to keep, and when: ``{"every": 10}``, ``{"at": [100, 200], "agents": [0]}``, ...
+        What to keep, and when: ``{"every": 10}`` (or ``thin``), ``{"warm_up": 500}``, which is
+        ``burn_in`` in a study's files, ``{"at": [100, 200], "agents": [0]}``, ...
     labels
         What the random streams are called by: paper, problem, experiment and run of a run of a
         study (``load_run``).
@@ -123,6 +126,7 @@ def sample(
         length.record, length.chains, problem.agents, problem.dim, length.iterations
     )
     require_memory(needed, memory, "take fewer chains, or record less (record={'every': 10})")
+    is_warned = warn_of_large_step(run, problem)
     seed = streams.seed_of(seed, rng)
     trace = sample_chains(
         run.sampler.params,
@@ -150,24 +154,54 @@ def sample(
     }
     if isinstance(problem, WithNames):
         trace.named = problem.constrain
-    if message := trace.divergence():
+        trace.axes = getattr(problem, "parameter_axes", {})
+        trace.labels = getattr(problem, "axis_labels", {})
+    if (message := trace.divergence()) and not is_warned:
         warn_of_divergence(run.sampler.kind, message, step_advice(run, problem))
     return trace
 
 
+def warn_of_large_step(run: RunArguments, problem: Problem) -> bool:
+    """Warn of a step beyond the largest stable one, and return whether there is need to.
+
+    Only where coordinates have units of data. Chains need not diverge there, as the gradients of
+    logistic regression are bounded; but their draws say nothing of the posterior.
+    """
+    step = getattr(run.sampler.params, "step_size", None)
+    is_large = isinstance(problem, WithUnits) and isinstance(step, Schedule)
+    if is_large := is_large and step(0) > find_largest_step(run, problem)[0]:
+        what = f"step_size {step(0):g} is so large that its chains do not settle"
+        warn_of_divergence(run.sampler.kind, what, step_advice(run, problem))
+    return is_large
+
+
 def step_advice(run: RunArguments, problem: Problem) -> str:
     """Return the advice after divergence, with the largest stable step if it is quick to find."""
-    sampler, limit, whose = run.sampler.params, math.nan, "with these options"
-    if not hasattr(sampler, "step_size"):
+    if not hasattr(run.sampler.params, "step_size"):
         return "change its options"
-    if problem.agents * problem.dim <= SOON and run.network.is_lossless:
-        from concord.stability import largest_stable_step  # of few runs
-
-        last = run.options.iterations - 1
-        with suppress(ConcordError, np.linalg.LinAlgError):  # it is no affine sampler, or no mode
-            if not isinstance(problem, Quadratic):
-                curved, whose = fit(problem), "by the posterior's curvature at its mode"
-                problem = QuadraticProblem(curved.hessians, curved.shift)
-            limit = largest_stable_step(sampler, problem, run.network, last)
+    limit, whose = find_largest_step(run, problem)
     below = f", below {limit:.3g} {whose}" if math.isfinite(limit) else ""
-    return f"take a smaller step_size{below}; concord.recommend(problem, network, ...) chooses one"
+    steps = f"take a smaller step_size{below}" if limit else "no step_size suits all coordinates"
+    units = f"{problem.units_advice}; " if isinstance(problem, WithUnits) else ""
+    return f"{steps}; {units}concord.recommend(problem, network, ...) chooses one"
+
+
+def find_largest_step(run: RunArguments, problem: Problem) -> tuple[float, str]:
+    """Return a sampler's largest stable step, and what it is of.
+
+    nan if it is not quick to find, 0 if coordinates' scales are so unlike that there is none. Of a
+    problem that is not quadratic it is that of the Hessians at the posterior's mode.
+    """
+    if problem.agents * problem.dim > SOON or not run.network.is_lossless:
+        return math.nan, ""
+    from concord.stability import largest_stable_step  # of few runs
+
+    whose = "with these options"
+    with suppress(ConcordError, np.linalg.LinAlgError):  # it is no affine sampler, or no mode
+        if not isinstance(problem, Quadratic):
+            curved, whose = fit(problem), "by the posterior's curvature at its mode"
+            problem = QuadraticProblem(curved.hessians, curved.shift, curved.local)
+        last = run.options.iterations - 1
+        limit = largest_stable_step(run.sampler.params, problem, run.network, last)
+        return 0.0 if math.isnan(limit) else limit, whose
+    return math.nan, ""

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from concord import distances
-from concord.errors import ConcordError, warn_of_divergence
+from concord.errors import ConcordError, suggest_names, warn_of_divergence
 from concord.laws.exact import Law
 from concord.reference import Reference
 from concord.sampler import Algorithm
 from concord.sampling.trace import Trace
 
 
+@suggest_names
 def compare(
     results: Mapping[str, Trace | Law] | Iterable[Trace | Law | str | type[Algorithm]] | str,
     posterior: distances.Posterior | None = None,

@@ -32,6 +32,16 @@ class WithNames(Protocol):
         """Return the named parameters at positions (..., dim), each of shape (..., own shape)."""
 
 
+@runtime_checkable
+class WithUnits(Protocol):
+    """A problem whose coordinates have units of data, by which a step may be far too large.
+
+    units_advice: what makes the scales of coordinates alike, for messages.
+    """
+
+    units_advice: str
+
+
 def dtype_of(problem: Problem) -> np.dtype:
     """Return the floating-point type of a problem's arrays: its ``dtype``, or float64."""
     return np.dtype(getattr(problem, "dtype", float))

@@ -95,19 +95,32 @@ def short(value: object) -> str:
 
 
 def suggest_names(function: Callable[P, R], name: str = "") -> Callable[P, R]:
-    """Return a function that refuses an unknown keyword with the option that may be meant.
+    """Return a function that refuses a call that does not fit it, in one sentence with a remedy.
 
-    name: of the function, for messages; "": its own.
+    Of an unknown keyword that is the option that may be meant. name: of the function, for messages;
+    "": its own.
     """
-    from inspect import signature  # a few milliseconds, which most commands need not spend
+    from inspect import Parameter, signature  # a few milliseconds, which few commands need to spend
 
-    known = signature(function).parameters
+    shape, what = signature(function), name or function.__name__
+    known = shape.parameters
+    takes_any = any(each.kind is Parameter.VAR_KEYWORD for each in known.values())
+    needed = [
+        each.name if each.kind is Parameter.POSITIONAL_OR_KEYWORD else f"{each.name}=..."
+        for each in known.values()
+        if each.kind is Parameter.POSITIONAL_OR_KEYWORD
+        or (each.kind is Parameter.KEYWORD_ONLY and each.default is Parameter.empty)
+    ]
 
     @functools.wraps(function)
     def checked(*values: P.args, **options: P.kwargs) -> R:
-        if unknown := [key for key in options if key not in known]:
-            remedy = nearest(unknown[0], known)
-            raise ConcordError(f"{name or function.__name__}.{unknown[0]}: unknown key; {remedy}")
+        if not takes_any and (unknown := [key for key in options if key not in known]):
+            raise ConcordError(f"{what}.{unknown[0]}: unknown key; {nearest(unknown[0], known)}")
+        try:
+            shape.bind(*values, **options)
+        except TypeError as error:
+            call = ", ".join(part for part in needed if part != "self")
+            raise ConcordError(f"{what}: {error}; call {what}({call}), others by name") from None
         return function(*values, **options)
 
     return checked

@@ -236,6 +236,10 @@ def add_class(sampler: type) -> str:
     package, _, kind = sampler.__module__.rpartition(".")
     if package == "concord.samplers":
         return kind
+    if _find_source("samplers", sampler.__name__) is not None:
+        raise ConcordError(
+            f"sampler: there is another {sampler.__name__!r} than the class of this name; rename it"
+        )
     _classes[sampler.__name__] = sampler
     return sampler.__name__
 

@@ -10,7 +10,7 @@ import numpy as np
 from concord import linearized
 from concord.arguments import prepare, write_names
 from concord.calls import step_advice
-from concord.errors import warn_of_divergence
+from concord.errors import suggest_names, warn_of_divergence
 from concord.laws import exact
 from concord.laws.law import LARGEST, LawInputs, law_of_run
 from concord.memory import estimate_law_bytes, require_memory
@@ -19,6 +19,7 @@ from concord.sampler import Algorithm
 from concord.sampling.trace import Trace
 
 
+@suggest_names
 def law(
     sampler: str | Algorithm | type[Algorithm],
     problem: Problem,

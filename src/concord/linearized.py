@@ -133,7 +133,7 @@ class LinearizedPath(Path):
         """
         wide, (agents, dim) = self._fit.cov, (self._agents, self._dim)
         marginals = exact.marginals(*moments, agents, dim)
-        spread = np.sqrt(np.diag(wide))
+        spread = np.sqrt(np.diagonal(wide, axis1=-2, axis2=-1))
         with np.errstate(all="ignore"):
             apart = np.abs(marginals.mean - self._fit.mean) / spread
             width = np.diagonal(marginals.cov, axis1=-2, axis2=-1) / spread**2
@@ -148,7 +148,10 @@ class LinearizedPath(Path):
         fine &= np.isfinite(gram).all(axis=(1, 2, 3)) & np.isfinite(shift).all(axis=(1, 2))
         moments[0][~fine] = np.inf
         gram[~fine], shift[~fine] = self._fit.hessians, 0.0
-        problems = [*map(QuadraticProblem, gram, np.nan_to_num(shift))]
+        local = self._fit.local
+        problems = [
+            QuadraticProblem(H, b, local) for H, b in zip(gram, np.nan_to_num(shift), strict=True)
+        ]
         self._readers = [
             reader.on(problem) for reader, problem in zip(self._readers, problems, strict=False)
         ] or [

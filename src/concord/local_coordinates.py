@@ -11,23 +11,33 @@ of theta with step size eta / N, and each u_i with eta, both have pi as their la
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from concord.errors import ConcordError, short
+from concord.errors import ConcordError, nearest, short
 from concord.laws.gaussian import Gaussian
 from concord.laws.reference_laws import Draws
 from concord.reference import Reference
 from concord.summary import Summarized
 
 
-def read_local(local: object, dim: int) -> np.ndarray | None:
-    """Return a caller's mask of local coordinates, (dim,); None where none is local."""
+def read_local(local: object, dim: int, names: Sequence[str] | None = None) -> np.ndarray | None:
+    """Return a caller's mask of local coordinates, (dim,); None where none is local.
+
+    local: such a mask, or some of the coordinates' names. names: of all coordinates, if they have
+    any.
+    """
     if local is None:
         return None
     mask = np.asarray(local)
+    if names is not None and mask.ndim == 1 and mask.dtype.kind == "U":
+        for name in mask.tolist():
+            if name not in names:
+                raise ConcordError(f"local: there is no column {name!r}; {nearest(name, names)}")
+        mask = np.isin(names, mask)
     if mask.dtype != bool or mask.shape != (dim,):
         raise ConcordError(
             f"local: {short(local)} is no mask of {dim} coordinates; give a list of {dim} values, "
@@ -47,6 +57,20 @@ def number_coordinates(local: np.ndarray, agents: int) -> np.ndarray:
     shared, own = np.cumsum(~local) - 1, np.cumsum(local) - 1
     first = (~local).sum() + local.sum() * np.arange(agents)[:, None]
     return np.where(local, first + own, shared)
+
+
+def name_coordinates(
+    local: np.ndarray, agents: Sequence[object], names: Sequence[str] | None
+) -> tuple[str, ...]:
+    """Return names of the coordinates of the whole model, as ``number_coordinates`` numbers them.
+
+    agents: their names or numbers. names: of the coordinates, (dim,); None: x[0], x[1], ...
+    """
+    of = names or [f"x[{j}]" for j in range(len(local))]
+    shared = [of[j] for j in np.flatnonzero(~local)]
+    own = [of[j] for j in np.flatnonzero(local)]
+    who = [each if isinstance(each, str) else f"agent {each}" for each in agents]
+    return tuple(shared + [f"{name} of {agent}" for agent in who for name in own])
 
 
 def embed_quadratics(

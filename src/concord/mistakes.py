@@ -90,13 +90,13 @@ def describe_mistake(error: msgspec.ValidationError, hint: object, value: Any, w
     return f"{at}{short(value)} does not fit; give {wish}"
 
 
-def _example(hint: object, value: Any) -> str:
+def _example(hint: object, value: object) -> str:
     """Return a value of a type, as it is written, that a caller may have meant; "" for none.
 
     value: what the caller gave, which may be an integer as a float, the option that a mapping needs
     (2000 for ``{"gradients": 2000}``), or the name of a kind.
     """
-    meant: list[Any] = [int(value)] if isinstance(value, float) and value.is_integer() else []
+    meant: list[object] = [int(value)] if isinstance(value, float) and value.is_integer() else []
     for one in classes_of_options(hint):
         tag = one.__struct_config__.tag
         kind = {"kind": tag} if tagged_kinds(hint) else {}

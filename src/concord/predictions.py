@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from concord.errors import ConcordError, short, warn_of_divergence
+from concord.errors import ConcordError, short, suggest_names, warn_of_divergence
 from concord.laws.intervals import mean_interval, widen
 from concord.libraries import special
 from concord.problem import Problem
@@ -143,6 +143,7 @@ def auroc(own: np.ndarray, other: np.ndarray) -> np.ndarray:
     return np.asarray(statistic / (own.shape[-1] * other.shape[-1]))
 
 
+@suggest_names
 def predictive(
     trace: Trace,
     problem: Problem,

@@ -15,6 +15,7 @@ whole network.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from inspect import isfunction, signature
 from math import sqrt
 from typing import (
     Annotated,
@@ -54,6 +55,7 @@ class ChainState(Protocol):
 
 
 State = TypeVar("State", bound=ChainState)
+STEP = ("self", "state", "k", "problem", "network", "rng")  # what a step takes
 
 
 class Positions(NamedTuple):
@@ -63,6 +65,8 @@ class Positions(NamedTuple):
 
     def __getattr__(self, name: str) -> object:
         """Say where the state of a sampler that keeps more is made."""
+        if hasattr(np.ndarray, name):
+            raise AttributeError(f"the state has no {name!r}; its positions have, state.x.{name}")
         raise AttributeError(f"the state has no {name!r}; write an init that returns one with it")
 
 
@@ -84,6 +88,16 @@ class Algorithm(Options, Generic[State]):
     needs: ClassVar[Needs] = Needs()
     units: ClassVar[Mapping[str, int]] = {"step_size": 2}
     draws_ahead: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, **options: object) -> None:
+        """Refuse a step that cannot be called as the loop calls it."""
+        super().__init_subclass__(**options)
+        step = vars(cls).get("step")
+        if isfunction(step) and step.__code__.co_argcount != len(STEP):
+            raise ConcordError(
+                f"{cls.__name__}.step: it takes {', '.join(signature(step).parameters)}; write "
+                f"step({', '.join(STEP)})"
+            )
 
     def check(self, problem: Problem | None, network: Network) -> None:
         """Refuse a problem or network that lacks what the sampler ``needs``, with a ConcordError.

@@ -6,6 +6,8 @@ from html import escape
 
 import numpy as np
 
+from concord.errors import nearest
+
 SHOWN = 5  # names or numbers of a list that a summary shows
 
 
@@ -50,6 +52,15 @@ class WithLabels(Summarized):
     """
 
     attributes: dict[str, str]
+
+    def __getattr__(self, name: str) -> object:
+        """Say what there is in the place of an attribute that there is not."""
+        what = type(self).__name__
+        if name in getattr(self, "__dict__", {}).get("variables", ()):
+            raise AttributeError(f"a {what} is indexed by names; write [{name!r}]")
+        public = [each for each in dir(type(self)) if each[0] != "_"]
+        fields = [*public, *getattr(type(self), "__dataclass_fields__", ())]
+        raise AttributeError(f"a {what} has no {name!r}; {nearest(name, fields)}")
 
     @property
     def agent_names(self) -> list[str] | None:

@@ -4,7 +4,7 @@
 # meanings of a word the first that can be had counts.
 SYNONYMS = {
     # options of a run
-    "step_size": "lr learning_rate step eta epsilon eps h dt tau alpha",
+    "step_size": "lr learning_rate step eta epsilon eps h dt tau alpha target_accept",
     "iterations": "n_iter niter iters max_iter n_steps num_steps steps n_draws draws n_samples "
     "num_samples samples epochs rounds",
     "chains": "n_chains num_chains nchains walkers n_walkers replicates",
@@ -14,6 +14,14 @@ SYNONYMS = {
     "initial": "init initvals init_params x0 theta0 start starts",
     "network": "topology graph adjacency mixing mixing_matrix",
     "progress": "progressbar progress_bar verbose tqdm",
+    "chains=4, which run at once": "cores n_jobs parallel threads processes",
+    "X=np.column_stack([np.ones(len(X)), X])": "intercept fit_intercept add_intercept constant",
+    "noise_sd": "sigma noise sd noise_scale residual_sd",
+    "prior_variance": "prior_sd prior_scale prior_precision",
+    "prior_scale": "prior_sd prior_variance c penalty",
+    "to_xarray": "to_dataframe to_pandas dataframe dataset mean std",
+    "to_arviz": "posterior sample_stats inference_data to_inferencedata",
+    "cov": "covariance variance var",
     "agents": "n_agents num_agents nodes n_nodes clients n_clients num_clients workers n_workers "
     "sites n",
     # what is recorded, and what is left out
@@ -21,7 +29,7 @@ SYNONYMS = {
     "burn_in": "warm_up warmup burnin tune num_warmup n_warmup discard",
     "warm_up": "burn_in warmup burnin tune num_warmup n_warmup discard",
     "record={'every': 10}": "thin thinning stride",
-    "record={'burn_in': 500}, or w2(..., warm_up=500)": "burn_in warm_up warmup burnin tune "
+    "record={'warm_up': 500}, or w2(..., warm_up=500)": "burn_in warm_up warmup burnin tune "
     "num_warmup n_warmup discard",
     # networks
     "network=concord.network('ring', 8, loss={'kind': 'bernoulli', 'rate': 0.2})": "loss delay "

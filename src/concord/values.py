@@ -87,6 +87,19 @@ def read_numbers(values: object, name: str) -> np.ndarray:
             raise ConcordError(f"{name}: its numbers are complex; give real ones")
         array = numbers.astype(float)
     except (TypeError, ValueError):
+        for column in getattr(values, "columns", ()):
+            if getattr(values[column], "dtype", np.dtype(object)).kind not in "biuf":  # type: ignore[index]
+                raise ConcordError(
+                    f"{name}: its column {column!r} has no numbers; leave it out, or make numbers "
+                    "of it, as pandas.get_dummies does"
+                ) from None
+        entries = np.asarray(values, dtype=object).ravel()
+        if entries.size > 1 and isinstance(entries[0], str):
+            text = short(entries[0])
+            raise ConcordError(
+                f"{name}: its entries are texts, such as {text}; give numbers, such as "
+                f"({name} == {text}) + 0"
+            ) from None
         raise ConcordError(f"{name}: {short(values)} is no array of numbers; give one") from None
     if not np.isfinite(array).all():
         raise ConcordError(f"{name}: some of its numbers are not finite; remove them")

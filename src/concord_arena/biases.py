@@ -12,7 +12,7 @@ import pandas
 from msgspec import structs
 
 from concord.arguments import class_of, network_for
-from concord.errors import ConcordError, short
+from concord.errors import ConcordError, short, suggest_names
 from concord.laws import exact
 from concord.laws.law import compose_cycle, update_of
 from concord.laws.read_off import NoLaw
@@ -32,13 +32,24 @@ SETTLED = 4096  # an iteration whose step stands for all where none is known to 
 
 @dataclass(frozen=True)
 class BiasMap:
-    """The result of ``concord.bias_map``.
+    """What ``concord.bias_map`` returns: the stationary bias, by network, batch and step size.
 
-    table: a row for each network, batch size (0: full gradients) and step size. Of the worst agent
-    ``w2`` is the 2-Wasserstein distance to the posterior over the root of its trace, ``mean_error``
-    and ``covariance_error`` are the whitened errors of mean and covariance (``arena.scores``), and
-    ``b2`` is the squared bias; ``w2_average`` and ``b2_average`` are those of the network average.
-    All are infinite where there is no stationary distribution.
+    Attributes
+    ----------
+    table
+        A row for each network, batch size (0: full gradients) and step size. Of the worst agent
+        ``w2`` is the 2-Wasserstein distance to the posterior over the root of its trace,
+        ``mean_error`` and ``covariance_error`` are the whitened errors of mean and covariance, and
+        ``b2`` is the squared bias; ``w2_average`` and ``b2_average`` are those of the network
+        average. All are infinite where there is no stationary distribution.
+
+    Examples
+    --------
+    >>> import concord
+    >>> problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]]], b=[[1.0], [0.0]])
+    >>> found = concord.bias_map(problem, ["ring"], [0.01, 0.1])
+    >>> found.table[["network", "step_size", "w2"]].round(2).values.tolist()
+    [['ring', 0.01, 0.03], ['ring', 0.1, 0.26]]
     """
 
     table: pandas.DataFrame
@@ -78,6 +89,7 @@ def _plot(table: pandas.DataFrame) -> Figure:
     return figure
 
 
+@suggest_names
 def bias_map(
     problem: Problem,
     networks: Any,

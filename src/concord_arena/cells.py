@@ -24,8 +24,10 @@ that over the posterior (``_exact``); means over the data sets.
 
 Of chains, where no law is known: ``w1_by_<price>``, ``sliced_w2_by_<price>``,
 ``coverage_<level>_by_<price>`` in place of what is Gaussian, and what the families of the run's
-``metrics`` say; means over the data sets. Where no posterior is known ``log_loss_by_<price>`` takes
-the place of ``b2_by_<price>``, and no targets are set.
+``metrics`` say; means over the data sets. Where no posterior is known predictions are scored:
+``nll_by_<price>`` takes the place of ``b2_by_<price>``, ``ece_by_<price>`` and
+``accuracy_by_<price>`` stand beside it, of agents ``each``, too (the mean of their scores), and no
+targets are set.
 """
 
 import json
@@ -46,11 +48,20 @@ from concord.networks.network import Network
 from concord.problem import Problem
 from concord.sampler import Algorithm
 from concord_arena import prices, scores
-from concord_arena.chains import Chains, has_posterior
+from concord_arena.chains import Chains
 from concord_arena.laws import Laws
 from concord_arena.read_outs import bytes_of, read_out
 from concord_arena.scores import Levels
-from concord_arena.tuning import SETTINGS, WIDER, Setting, extend, group_settings, refine
+from concord_arena.tuning import (
+    SETTINGS,
+    WIDER,
+    Setting,
+    count_settings,
+    extend,
+    group_settings,
+    has_posterior,
+    refine,
+)
 from concord_studies.intervals import mean_over_chains
 from concord_studies.metrics import Row
 from concord_studies.metrics.epsilon import sigma
@@ -59,7 +70,7 @@ from concord_studies.runs.run import Run
 PER_OCTAVE, PER_OCTAVE_OF_TUNING = 4, 2  # scores that are looked at
 TUNING = 4  # of so many chains one is tuned with
 # Metrics whose mean over data sets is geometric, and those with each set's number besides.
-EACH = ("ergodic_b2", "floor.b2")
+EACH = ("ergodic_b2", "floor.b2", "ece")
 GEOMETRIC = (*EACH, "w2", "mean_error", "covariance_error")
 
 
@@ -193,7 +204,7 @@ class _Cell:
         )
         self._tunes = arena.tune is not None and arena.share is None
         self._seeks = self._tunes and arena.aim is not None
-        self._metric = "b2" if has_posterior(self._first) else "log_loss"
+        self._metric = "b2" if has_posterior(self._first) else "nll"
         count = SETTINGS if self._seeks else sum(map(len, self.settings))
         self._runs = count + 1 if arena.paid and count > 1 else 1  # that the budget pays for
         self._judges: dict[str, Laws | Chains] = {}  # often the same for several prices
@@ -265,7 +276,8 @@ class _Cell:
         for _ in range(WIDER if self._tunes and not arena.paid else 0):
             if not (end := self._edge_of_search(chosen)):
                 break
-            more = extend(arena, chosen.setting, end == "largest", self._where)
+            size = count_settings(self._first)
+            more = extend(arena, chosen.setting, end == "largest", self._where, size)
             candidates += self._score_settings(self.group(more), unit)
             chosen = self._choose_best(candidates, unit)
         return chosen

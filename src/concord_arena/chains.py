@@ -5,11 +5,15 @@ that much is subtracted. What is left is never less than the floor, the mean of 
 show in its place: a run is not flattered by its noise. The largest of several estimates is too
 large, and so is that of the worst agent, whose floor is that of as many agents with draws of their
 own: 3 / C to 10 / C among eight. Scores that choose a setting are never less than 1 / C, so that
-fewer of them tie. If one chain diverges the score is infinite. Where no posterior is known the
-score is the log loss instead, the mean over held-out data of -log of the predictive density, of all
-chains' draws.
+fewer of them tie. If one chain diverges the score is infinite.
+
+Where no posterior is known, as of a network's weights, predictions are scored: the negative log
+likelihood (nll) of labels of rows kept apart, by the mixture over ``PREDICTED`` draws of the second
+half of each chain (``concord.predictive``), on average over chains. Settings are chosen by the
+problem's rows for validation and judged by its rows for testing.
 """
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,27 +22,25 @@ import numpy as np
 
 from concord import streams
 from concord.chains import Labels, sample_chains
+from concord.errors import ConcordError, DivergenceWarning
 from concord.networks.network import Network
+from concord.predictions import predictive
 from concord.problem import Problem
 from concord.record import ChainDivergence, Record
-from concord.reference import Reference, WithReference, reference_of
+from concord.reference import Reference, reference_of
 from concord.sampler import Algorithm, own_options
 from concord.sampling.trace import Trace
 from concord_arena import scores
 from concord_arena.scores import Levels
+from concord_arena.tuning import has_posterior
 from concord_studies import metrics
-from concord_studies.contracts import Predictive, WithTestSets
 from concord_studies.metrics import Measurement
 from concord_studies.runs.run import Run
 
 POOLED = 1000  # draws of which distances are
 LATE = 50  # draws of a chain that are compared, from its second half
+PREDICTED = 5  # of these, evenly spaced, whose predictions are mixed
 FLOORS = 20  # times that the floor of a score is drawn
-
-
-def has_posterior(problem: Problem) -> bool:
-    """Return whether a problem's posterior is known, so that results can be compared with it."""
-    return isinstance(problem, WithReference) or problem.posterior is not None
 
 
 class Chains:
@@ -67,15 +69,21 @@ class Chains:
         self._network, self._run, self._mix, self._cache = network, run, mix, cache
 
     def bias(self, iterations: Sequence[int]) -> Levels:
-        """Return b² or log loss by level at increasing iterations, each (iterations, versions).
+        """Return b² by level at increasing iterations, each (iterations, versions).
 
-        It is infinite at all iterations for a version of which a chain diverges.
+        Of predictions the nll of rows for validation, at the last iteration alone. It is infinite
+        for a version of which a chain diverges.
         """
         by_version = []
         for (name, problem), sampler in self._versions:
             try:
+                if not has_posterior(problem):
+                    trace = self._sample(name, problem, sampler, _spread_late(iterations[-1]))
+                    nll = score_predictions(trace, problem, "validation")["nll"]
+                    by_version.append({level: nll[level] for level in scores.LEVELS})
+                    continue
                 trace = self._sample(name, problem, sampler, iterations, strict=True)
-                by_version.append(_score_trace(trace, problem))
+                by_version.append(_score_bias(trace, problem))
             except ChainDivergence:
                 by_version.append(dict.fromkeys(scores.LEVELS, np.full(len(iterations), np.inf)))
         return scores.stack_versions(by_version)
@@ -87,17 +95,23 @@ class Chains:
 
         The further metrics are of the draws in the second half of the run: ergodic b², distances,
         coverage, and the metrics of ``families``. ``floor.b2`` is the least value of the score.
+        Of predictions the score is the nll of rows for testing, and further are ece and accuracy.
         """
         end = iterations[-1]
         late = range(end // 2 + 1, end + 1)
         by_version, further = [], []
         for (name, problem), sampler in self._versions:
+            if not has_posterior(problem):
+                trace = self._sample(name, problem, sampler, _spread_late(end))
+                extra = score_predictions(trace, problem, "test")
+                by_version.append(extra.pop("nll"))
+                further.append({m: scores.take_last(levels) for m, levels in extra.items()})
+                continue
             trace = self._sample(name, problem, sampler, sorted({*iterations, *late}))
-            score, extra = _score_trace(_select(trace, iterations), problem), {}
-            if has_posterior(problem):
-                extra["floor.b2"] = floor = self._draw_shared("floors", trace.chains, name, problem)
-                score = {level: np.maximum(b2, floor[level]) for level, b2 in score.items()}
-                extra |= self._compare(_select(trace, late), name, problem)
+            score, extra = _score_bias(_select(trace, iterations), problem), {}
+            extra["floor.b2"] = floor = self._draw_shared("floors", trace.chains, name, problem)
+            score = {level: np.maximum(b2, floor[level]) for level, b2 in score.items()}
+            extra |= self._compare(_select(trace, late), name, problem)
             extra |= self._measure_families(_select(trace, late), name, problem, sampler, families)
             by_version.append(score)
             further.append(extra)
@@ -213,17 +227,49 @@ def _select(trace: Trace, iterations: Sequence[int]) -> Trace:
     return replace(trace, variables=variables, draw=trace.draw[rows])
 
 
-def _score_trace(trace: Trace, problem: Problem) -> Levels:
-    """Return a trace's b², or its log loss where the problem has no posterior, by level.
+def _spread_late(end: int) -> list[int]:
+    """Return the iterations of a chain of so many whose predictions are mixed, evenly spaced."""
+    return np.unique(np.linspace(end // 2 + 1, end, PREDICTED).round().astype(int)).tolist()
 
-    A level is whose error it is: the worst agent's, the average's, and so on; each has an array
-    (iterations,), infinite if a chain diverged.
+
+def score_predictions(trace: Trace, problem: Problem, part: str) -> dict[str, Levels]:
+    """Return nll, ece and accuracy by level, arrays (1,), of the mixture over a trace's draws.
+
+    part: the problem's rows by which they are scored, "validation" or "test". Levels are the worst
+    agent, all agents' mean (``each``), the predictions of the average of the weights (``average``),
+    and the mean of all agents' predictions (``pooled``). What diverged has an infinite nll.
+    """
+    rows = getattr(problem, part, None)
+    if rows is None:
+        raise ConcordError(
+            f"arena: {type(problem).__name__} has no posterior and no rows for {part}; settings "
+            "are chosen by predictions of rows for validation, and judged on rows for testing, so "
+            "give it both"
+        )
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", DivergenceWarning)  # it is in the score
+        found = predictive(trace, problem, test=rows, warm_up=0)
+    by_metric = {}
+    for metric, worst in (("nll", np.max), ("ece", np.max), ("accuracy", np.min)):
+        values = found[metric].to_numpy()
+        values = np.where(np.isnan(values), np.inf, values) if metric == "nll" else values
+        of_agents, (pooled, average) = values[:-2], values[-2:]
+        levels = worst(of_agents), np.mean(of_agents), average, pooled
+        by_metric[metric] = {
+            level: np.array([value])
+            for level, value in zip(("worst", "each", "average", "pooled"), levels, strict=True)
+        }
+    return by_metric
+
+
+def _score_bias(trace: Trace, problem: Problem) -> Levels:
+    """Return a trace's b² by level, arrays (iterations,), infinite if a chain diverged.
+
+    A level is whose error it is: the worst agent's, the average's, and so on.
     """
     lost = (trace["diverged_at"] >= 0).any()
     with np.errstate(all="ignore"):
-        by_level = (
-            _squared_bias(trace, problem) if has_posterior(problem) else _log_losses(trace, problem)
-        )
+        by_level = _squared_bias(trace, problem)
         return {n: np.where(np.isfinite(v) & ~lost, v, np.inf) for n, v in by_level.items()}
 
 
@@ -264,22 +310,6 @@ def _draw_floors(chains: int, problem: Problem, rng: np.random.Generator) -> Lev
     one = np.maximum(np.mean(drawn), 1 / chains)
     worst = np.maximum(np.max(drawn, axis=1).mean(), 1 / chains)
     return {"worst": worst, "average": one, "pooled": one}
-
-
-def _log_losses(trace: Trace, problem: Problem) -> Levels:
-    """Return the log loss on the first test set by level, (iterations,)."""
-    assert isinstance(problem, Predictive) and isinstance(problem, WithTestSets)
-    labels = next(iter(problem.tests.values())).labels
-    images = np.arange(len(labels))
-
-    def log_loss(x: np.ndarray) -> np.ndarray:
-        """Return each agent's log loss at positions (chains, agents, dim)."""
-        chance = problem.predictive(x)[..., images, labels].mean(axis=0)
-        return -np.log(chance).mean(axis=-1)
-
-    each = np.array([log_loss(x) for x in trace["x"].swapaxes(0, 1)])
-    average = np.array([log_loss(x[:, None])[0] for x in trace["x_average"].swapaxes(0, 1)])
-    return {"worst": each.max(axis=1), "average": average, "pooled": each.mean(axis=1)}
 
 
 def _ergodic_bias(trace: Trace, exact: Reference) -> Levels:

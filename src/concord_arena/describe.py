@@ -62,7 +62,8 @@ def describe_best(question: Question, rows: Sequence[Candidate]) -> str:
         if wish.target is not None:
             text += _format_amount(other.spent[price], price)
         else:
-            text += f"{other.score:.2g} for as much"
+            other_score = other.b2["error" if wish.averages else wish.level]
+            text += f"{other_score:.2g} for as much"
         text += " (screened, no bound)" if other.how == "screened" else ""
     return f"{text}."
 

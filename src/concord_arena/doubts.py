@@ -16,6 +16,7 @@ from concord.problems.gaussian_fit import (
     normal_points,
     weigh,
 )
+from concord.problems.share_all import share_all
 
 WEIGHED = 2048  # points that are weighed against the posterior
 WIDER = 1.25  # their standard deviations over those of the fit
@@ -26,11 +27,12 @@ FAR = 5.0  # standard deviations of the fit, from which starts are doubted
 def estimate_by_weights(problem: Problem, fit: Fit) -> tuple[np.ndarray, np.ndarray]:
     """Estimate mean and variances of the posterior, both (dim,), by importance sampling.
 
-    fit: the Gaussian fit; points are drawn from a normal law ``WIDER`` than it.
+    They are those of the whole model (``share_all``). fit: the Gaussian fit; points are drawn from
+    a normal law ``WIDER`` than it.
     """
-    rays, weights = weigh(problem, fit.law, WEIGHED, WIDER)
+    rays, weights = weigh(share_all(problem), fit.whole, WEIGHED, WIDER)
     center = weights @ rays
-    return fit.mean + center, weights @ (rays - center) ** 2
+    return fit.whole.mean + center, weights @ (rays - center) ** 2
 
 
 def batch_errors(problem: Problem, mean: np.ndarray, cov: np.ndarray, size: int) -> np.ndarray:
@@ -81,14 +83,16 @@ def list_doubts(
     reasons = []
     if not fit.converged:
         reasons.append("the Gaussian fit did not converge; it is the one at the mode")
-    ratio = estimate_by_weights(problem, fit)[1] / np.diag(fit.cov)
+    whole = share_all(problem)
+    ratio = estimate_by_weights(problem, fit)[1] / np.diag(fit.whole.cov)
     worst = int(np.argmax(np.abs(np.log(ratio))))
     if not 1 / DIFFERS < ratio[worst] < DIFFERS:
+        names = getattr(whole, "coordinate_names", None)
         reasons.append(
-            f"the posterior is far from Gaussian: coordinate {worst} has {ratio[worst]:.2g} times "
-            "the variance of the fit"
+            f"the posterior is far from Gaussian: coordinate {names[worst] if names else worst} "
+            f"has {ratio[worst]:.2g} times the variance of the fit"
         )
-    second = find_second_mode(problem, fit)
+    second = find_second_mode(whole, fit.of_all or fit)
     if second is not None:
         reasons.append(f"there is a second mode, at {format_point(second)}")
     least = np.linalg.eigvalsh(fit.hessians)[:, 0]
@@ -101,7 +105,8 @@ def list_doubts(
     if positions is not None:
         center, spread = positions
         variance = np.square(spread) if np.ndim(spread) == 0 else np.diag(spread)
-        apart = np.sqrt(((center - fit.mean) ** 2 + variance) / np.diag(fit.cov)).max()
+        wide = np.diagonal(fit.cov, axis1=-2, axis2=-1)
+        apart = np.sqrt(((center - fit.mean) ** 2 + variance) / wide).max()
         if apart > FAR:
             reasons.append(
                 f"agents start {apart:.0f} standard deviations away from the posterior, where some "

@@ -12,9 +12,7 @@ from concord.laws.intervals import REPLICATES
 from concord_studies import selection
 from concord_studies.intervals import percentile_interval
 from concord_studies.results import Measured
-from concord_studies.scores import read_scores, task_of
-
-TIE = 1.05  # scores within this factor of each other
+from concord_studies.scores import TIE, read_scores, task_of
 
 
 def scores_of_tasks(

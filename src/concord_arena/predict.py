@@ -123,7 +123,7 @@ def _predict_average_errors(question: Question, path: Any, read: str | int, end:
     An error is the larger of the expected squared error of the average of x_j and the squared bias
     of that of x_j^2, over the posterior's variances; infinite where it is not a number.
     """
-    path, target = _read_laws(question, path, read), question.fit.law
+    path = _read_laws(question, path, read)
     averaged = path.time_average(end)
     if averaged is None:
         raise NoLaw(
@@ -133,9 +133,10 @@ def _predict_average_errors(question: Question, path: Any, read: str | int, end:
     marginals = path.marginals_at(late)
     level = "average" if read == "average" else question.wish.level
     law = marginals[:2] if level == "worst" else marginals[2:]
-    (target_moments, variances), dim = target.monomials(), len(target.mean)
-    off = monomials(*law)[0].mean(axis=0)[..., dim:] - target_moments[dim:]
-    squares = (off**2 / variances[dim:]).max(axis=-1)
+    target, dim = question.fit.law, question.problem.dim
+    target_moments, variances = scores.select_target(target, level).monomials()
+    off = monomials(*law)[0].mean(axis=0)[..., dim:] - target_moments[..., dim:]
+    squares = (off**2 / variances[..., dim:]).max(axis=-1)
     squares = squares.max(axis=-1) if level == "worst" else squares
     both = np.maximum(scores.ergodic_b2(averaged, target)[level], squares)
     return np.nan_to_num(both, nan=np.inf)

@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from concord.batch_gradients import MiniBatches
 from concord.contracts import dtype_of
 from concord.loop import keep_asleep
+from concord.minibatches import batches_of
 from concord.networks.conditions import Conditions
 from concord.networks.effects import Static
 from concord.networks.moments import mask_moments
@@ -98,7 +100,10 @@ def _count(
     shape = CHAINS, problem.agents, problem.dim
     x0 = np.broadcast_to(mean, shape).astype(dtype_of(problem))
     running = network.start(x0, masks, times, local_of(problem))
-    counted = CountedProblem(problem.from_chain(0), CHAINS)
+    block: Any = problem.from_chain(0)
+    if (batches := batches_of(sampler)) is not None:
+        block = MiniBatches(block, batches, CHAINS, rng)
+    counted = CountedProblem(block, CHAINS)
     patterns: set[tuple[Any, ...]] = set()  # what iterations cost each chain
     ends, before = np.zeros(CHAINS), np.zeros((3, CHAINS))
     with np.errstate(all="ignore"):

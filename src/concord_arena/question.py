@@ -2,8 +2,9 @@
 
 On Gaussian problems of up to ``SMALL`` entries (agents times dimension) all laws are exact. On
 larger ones settings are screened by ``surrogates``, and the leading ones are confirmed by their own
-laws. On other problems laws are approximate (``concord.linearized``), and predictions are never
-less than the b2 of the Gaussian fit itself, estimated by importance sampling.
+laws. Where agents hold local coordinates there are no surrogates: all laws are their own, up to
+``LARGEST_LOCAL`` entries. On other problems laws are approximate (``concord.linearized``), and
+predictions are never less than the b2 of the Gaussian fit itself, estimated by importance sampling.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +23,7 @@ from concord.laws.read_off import NoLaw
 from concord.laws.wasserstein import bias2
 from concord.networks.network import Network
 from concord.options import Count, Options, Positive
-from concord.problem import Problem, Quadratic
+from concord.problem import Problem, Quadratic, local_of
 from concord.problems.gaussian_fit import Fit
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampler import Algorithm
@@ -34,6 +35,7 @@ from concord_studies.contracts import PRICES
 
 READS: tuple[str | int, ...] = ("agents", 1, 4, 16, "average")
 SMALL = 40  # entries of the positions up to which all laws are exact
+LARGEST_LOCAL = 160  # entries up to which they are with local coordinates: a minute
 MANY = 64  # agents beyond which settings are screened by the network's spectrum
 # Iterations in which a target is to be reached, by powers and by steps: on networks with losses,
 # and with mini-batches, whose laws are exact up to there.
@@ -83,10 +85,18 @@ class Question:
         self.problem, self.network, self.fit, self.wish = problem, network, fit, wish
         self.positions, self.event_rng = positions, event_rng
         self.is_exact = isinstance(problem, Quadratic)
-        self.size = problem.agents * problem.dim
-        self.is_small = self.size <= SMALL
+        self.size, has_local = problem.agents * problem.dim, local_of(problem) is not None
+        if has_local and self.size > LARGEST_LOCAL:
+            raise ConcordError(
+                f"problem: with coordinates that stay with their agent laws are computed up to "
+                f"{LARGEST_LOCAL} numbers (agents times dimension), and here are {self.size}; try "
+                "steps by concord.law or short runs"
+            )
+        self.is_small = self.size <= SMALL or has_local
         self.reads: dict[str | int, tuple[np.ndarray | None, float]] = {}
-        for read in READS if wish.target is None or network.is_lossless else READS[:1]:
+        # Rounds of averaging would mix what agents keep.
+        own_alone = has_local or (wish.target is not None and not network.is_lossless)
+        for read in READS[:1] if own_alone else READS:
             with suppress(ConcordError):
                 mix, vectors = read_out(read, network)
                 self.reads[read] = mix, bytes_of(vectors, problem)
@@ -100,14 +110,15 @@ class Question:
         self.floor = 0.0
         if not self.is_exact:
             mean, variances = estimate_by_weights(problem, fit)
-            self.floor = float(bias2(mean, np.diag(variances), fit.law))
+            self.floor = float(bias2(mean, np.diag(variances), fit.whole))
         self.settings_tried = 0
 
     @cached_property
     def quadratic(self) -> Any:
         """The problem if it is quadratic, else the fitted Gaussian as a problem."""
-        hessians, shift = self.fit.hessians, self.fit.shift
-        return self.problem if self.is_exact else QuadraticProblem(hessians, shift)
+        fit = self.fit
+        exact = self.is_exact
+        return self.problem if exact else QuadraticProblem(fit.hessians, fit.shift, fit.local)
 
     def price_with_read_out(self, price: Mapping[str, float], read: str | int) -> dict[str, float]:
         """Return the price of an iteration, by unit, with the bytes of a read-out added."""
@@ -144,7 +155,7 @@ class Question:
         """
         network, positions, size = self.network, self.positions, self.wish.batch_size
         errors = self.batch_errors if self.has_constant_errors(price) else None
-        if size is not None and not self.is_small:
+        if size is not None and self.size > SMALL:
             raise NoLaw(
                 f"mini-batches are predicted for up to {SMALL} entries of the positions; sample it"
             )

@@ -44,7 +44,7 @@ OF_LEADERS = 150  # matrices of the positions' size that the own laws of a leade
 
 @dataclass(frozen=True, repr=False)
 class Answer(Summarized):
-    """The result of ``concord.recommend``; ``print`` shows it as sentences.
+    """What ``concord.recommend`` returns; ``print`` shows it as sentences.
 
     Attributes
     ----------
@@ -67,6 +67,15 @@ class Answer(Summarized):
         and the ``error`` of time averages, with ``measured_error``, where it ranks.
     settings_tried
         How many settings were scored.
+
+    Examples
+    --------
+    >>> import concord
+    >>> problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]]], b=[[1.0], [0.0]])
+    >>> budget = {"gradients": 50}
+    >>> answer = concord.recommend(problem, "ring", budget=budget, samplers=["de_sgld"])
+    >>> answer.best["sampler"], answer.best["iterations"], answer.trust
+    ('de_sgld', 50, [])
     """
 
     table: pandas.DataFrame
@@ -281,8 +290,10 @@ def _unknown_laws(problem: Problem) -> ConcordError:
     """Return the error for a network, of whose weights no Gaussian fits the posterior."""
     return ConcordError(
         f"problem: no Gaussian fits the posterior of {problem.dim:,} weights of a network, so that "
-        "no bias can be predicted; try samplers and steps by short runs, and compare the nll of "
-        "concord.predictive(trace, problem, test=...) on rows kept for that"
+        "no bias can be predicted; try steps by short runs, trace = concord.sample('de_sgld', "
+        "problem, network, step_size=step, batch_size=32, iterations=100, chains=2), and take the "
+        "step with the least concord.predictive(trace, problem, test=(X, y), warm_up=50).nll.max() "
+        "on rows (X, y) kept for that; docs/your-network.md has the lines"
     )
 
 

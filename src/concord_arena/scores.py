@@ -10,17 +10,47 @@ that of the network average.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from concord.laws.exact import Marginals
 from concord.laws.gaussian import Gaussian, monomials
 from concord.laws.wasserstein import bias2, w2
+from concord.local_coordinates import PosteriorByAgent
 from concord.problem import Problem
-from concord.reference import reference_of
+from concord.reference import Reference, reference_of
 
 Levels = dict[str, np.ndarray]  # numbers by level
+
+
+class NormalLaws(NamedTuple):
+    """One normal law, of mean (dim,) and cov (dim, dim), or one of each agent (a first axis)."""
+
+    mean: np.ndarray
+    cov: np.ndarray
+
+    def monomials(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and variance of each x_j and each x_j^2, (..., 2 dim)."""
+        return monomials(self.mean, self.cov)
+
+
+def select_target(target: Gaussian | PosteriorByAgent, level: str) -> NormalLaws:
+    """Return the laws with which agents, or at the level ``average`` their average, are compared.
+
+    Where agents hold local coordinates there is one for each agent.
+    """
+    rows = select_rows(target, level)
+    return NormalLaws(*(of[rows] for of in target.moments()))
+
+
+def select_rows(target: Reference, level: str) -> Any:
+    """Return the index of a level's rows in the moments of a posterior (``PosteriorByAgent``)."""
+    if not isinstance(target, PosteriorByAgent):
+        return ...
+    return -1 if level == "average" else np.s_[:-1]
+
+
 LEVELS = ("worst", "average", "pooled")
 TARGETS = (1.0, 0.1, 0.01, 0.001, 0.0001)
 # From here on a law has diverged: a bias of a thousand standard deviations.
@@ -33,31 +63,34 @@ def bias(marginals: Marginals, target: Gaussian) -> Levels:
     return {level: np.where(b2 <= DIVERGED, b2, np.inf) for level, b2 in by_level.items()}
 
 
-def compute_bias(marginals: Marginals, target: Gaussian) -> Levels:
+def compute_bias(marginals: Marginals, target: Gaussian | PosteriorByAgent) -> Levels:
     """Return b² of laws by level, one for each law; infinite only where it is not a number."""
-    target_moments, variances = monomials(target.mean, target.cov)
+    each, average = (select_target(target, level) for level in ("worst", "average"))
+    # Pooled agents are compared with the mean of what they are compared with.
+    target_moments, variances = (np.atleast_2d(of).mean(axis=0) for of in each.monomials())
     with np.errstate(all="ignore"):
         pooled = monomials(marginals.mean, marginals.cov)[0].mean(axis=-2)
         pooled = ((pooled - target_moments) ** 2 / variances).max(axis=-1)
         return {
-            "worst": bias2(marginals.mean, marginals.cov, target).max(axis=-1),
-            "average": bias2(marginals.average_mean, marginals.average_cov, target),
+            "worst": bias2(marginals.mean, marginals.cov, each).max(axis=-1),
+            "average": bias2(marginals.average_mean, marginals.average_cov, average),
             "pooled": np.nan_to_num(pooled, nan=np.inf, posinf=np.inf),
         }
 
 
-def ergodic_b2(averaged: Marginals, target: Gaussian) -> Levels:
+def ergodic_b2(averaged: Marginals, target: Gaussian | PosteriorByAgent) -> Levels:
     """Return, by level, the ergodic b² of averages over time, given the laws of the averages."""
 
-    def error(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
-        """Return the ergodic b² of averages with these means and covariances."""
-        spread = np.diagonal(cov, axis1=-2, axis2=-1) + (mean - target.mean) ** 2
-        b2 = (spread / np.diag(target.cov)).max(axis=-1)
+    def error(mean: np.ndarray, cov: np.ndarray, level: str) -> np.ndarray:
+        """Return the ergodic b² of averages with these means and covariances at a level."""
+        law = select_target(target, level)
+        spread = np.diagonal(cov, axis1=-2, axis2=-1) + (mean - law.mean) ** 2
+        b2 = (spread / np.diagonal(law.cov, axis1=-2, axis2=-1)).max(axis=-1)
         return np.where(b2 <= DIVERGED, b2, np.inf)
 
     with np.errstate(all="ignore"):
-        average = error(averaged.average_mean, averaged.average_cov)
-        worst = error(averaged.mean, averaged.cov).max(axis=-1)
+        average = error(averaged.average_mean, averaged.average_cov, "average")
+        worst = error(averaged.mean, averaged.cov, "worst").max(axis=-1)
     return {"worst": worst, "average": average, "pooled": average}
 
 

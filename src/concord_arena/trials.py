@@ -23,6 +23,7 @@ from concord.sampling.trace import Trace
 from concord_arena.entries import Entry
 from concord_arena.lattices import Candidate
 from concord_arena.question import Question
+from concord_arena.scores import select_rows
 from concord_arena.screen import list_unscored
 
 LATE = 400  # most draws of a chain's second half, evenly spaced, of which averages are measured
@@ -81,7 +82,7 @@ class TrialRunner(NamedTuple):
                     f, center = f - control, monomials(*law_of_level)[0]
         if not np.isfinite(f).all():
             return np.inf, np.inf, np.inf
-        b2, lo, hi = squared_bias(f + center, *self._posterior.monomials())
+        b2, lo, hi = squared_bias(f + center, *self._target_monomials())
         return float(b2.max()), float(lo.max()), float(hi.max())
 
     def error(self, row: Candidate) -> Interval:
@@ -89,14 +90,14 @@ class TrialRunner(NamedTuple):
 
         At most ``LATE`` draws of a chain are averaged.
         """
-        target, variances = self._posterior.monomials()
+        target, variances = self._target_monomials()
         k, dim = row.iterations, self.question.problem.dim
         late = np.unique(np.linspace(k // 2 + 1, k, LATE).round().astype(int)).tolist()
         f = self._means(row, self.question.problem, late)
         if not np.isfinite(f).all():
             return np.inf, np.inf, np.inf
-        means = mean_interval((f - target)[..., :dim] ** 2 / variances[:dim])
-        seconds = squared_bias(f[..., dim:], target[dim:], variances[dim:])
+        means = mean_interval((f - target)[..., :dim] ** 2 / variances[..., :dim])
+        seconds = squared_bias(f[..., dim:], target[..., dim:], variances[..., dim:])
         error, lo, hi = (float(max(m.max(), s.max())) for m, s in zip(means, seconds, strict=True))
         return error, lo, hi
 
@@ -150,6 +151,12 @@ class TrialRunner(NamedTuple):
             return reference_of(self.question.problem)
         except ConcordError:
             return self.question.fit.law
+
+    def _target_monomials(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and variance of x and x^2 of the posterior that a level is compared with."""
+        rows = select_rows(self._posterior, self.question.wish.level)
+        mean, variance = self._posterior.monomials()
+        return mean[rows], variance[rows]
 
     def _means(self, row: Candidate, problem: Problem, iterations: Sequence[int]) -> np.ndarray:
         """Run a candidate; return means of x and x^2 over iterations, (chains, agents, 2 dim).

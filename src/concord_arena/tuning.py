@@ -7,6 +7,9 @@ Where all values are stable they lie around the value that the run states. Where
 first or the last of them the search goes on beyond it, at most three times by twelve settings more;
 but not from the largest stable value upwards, and not where everybody pays for its tuning.
 
+Of what predicts alone, a network whose chains take long, 9 settings are tried, by factors of two,
+around the value that the run states, and so on beyond either end by three.
+
 What is to reach a target soonest may need far smaller values: 24 settings go down 24 octaves then,
 and twelve lie between the neighbors of the best of these.
 """
@@ -22,14 +25,20 @@ from concord.laws.read_off import NoLaw
 from concord.networks.network import Network
 from concord.options import build, plain
 from concord.problem import Problem
+from concord.reference import WithReference
 from concord.sampler import Algorithm
 from concord.stability import growth_of_law
 from concord_studies.runs.keys import Arena
 
-SETTINGS = 36
+SETTINGS, PREDICTING = 36, 9  # that are tried, and where predictions alone are scored
 FACTOR, COARSE = 2**0.5, 2.0
 FIRST = 24  # of what aims at a target: so many settings, and octaves
-WIDER, MORE = 3, 12  # how often a search goes on beyond its end, and by how many settings
+WIDER = 3  # how often a search goes on beyond its end, each time by a third as many settings
+
+
+def has_posterior(problem: Problem) -> bool:
+    """Return whether a problem's posterior is known, so that results can be compared with it."""
+    return isinstance(problem, WithReference) or problem.posterior is not None
 
 
 class Setting(NamedTuple):
@@ -106,8 +115,9 @@ def group_settings(
     begin = read_value(sampler, tune, where)
     groups, limits = [], []
     name, values = next(iter(arena.second.items()), (None, (None,)))
-    factor = FACTOR if name is None else COARSE
-    count = SETTINGS // len(values)
+    size = count_settings(problem)
+    factor = FACTOR if name is None and size == SETTINGS else COARSE
+    count = size // len(values)
     if arena.aim is not None:
         factor, count = 2.0 ** len(values), FIRST // len(values)
     for value in values:
@@ -126,13 +136,21 @@ def group_settings(
     return groups, limits
 
 
-def extend(arena: Arena, best: Setting, up: bool, where: str) -> list[Setting]:
-    """Return ``MORE`` settings with larger or smaller values of the tuned option than the best.
+def count_settings(problem: Problem) -> int:
+    """Return the number of settings that are tried of an entry on a problem."""
+    return SETTINGS if has_posterior(problem) else PREDICTING
 
-    up: whether larger. where: the entry's place in the file, for errors.
+
+def extend(
+    arena: Arena, best: Setting, up: bool, where: str, size: int = SETTINGS
+) -> list[Setting]:
+    """Return settings with larger or smaller values of the tuned option than the best.
+
+    up: whether larger. where: the entry's place in the file, for errors. size: the number of
+    settings that were tried at first; a third as many are returned.
     """
-    factor = COARSE if arena.second else FACTOR
-    powers = [factor ** (i if up else -i) for i in range(1, MORE + 1)]
+    factor = COARSE if arena.second or size != SETTINGS else FACTOR
+    powers = [factor ** (i if up else -i) for i in range(1, size // 3 + 1)]
     return _scale_best(powers, arena, best, where)
 
 

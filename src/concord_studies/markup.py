@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from concord_studies.formulas import split_at_formulas
+
 
 def line(text: str) -> str:
     """Return a text on one line, spaces joined, what cannot be printed replaced."""
@@ -35,18 +37,40 @@ def rst(text: str) -> str:
     a comment, so that the text is safe within a script of an HTML page, where Snakemake's report
     has the parameters of jobs.
     """
-    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", line(text))
+    return _escape_rst(line(text))
+
+
+def rst_with_formulas(text: str) -> str:
+    """Return a text as ``rst`` does, with its formulas as mathematics: not for what is bold."""
+    return "".join(
+        rf"\ :math:`{formula}`\ " if formula else _escape_rst(words)
+        for words, formula in split_at_formulas(line(text))
+    )
+
+
+def _escape_rst(text: str) -> str:
+    """Return words of a line with a backslash before every mark of ASCII."""
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)
 
 
 def markdown(text: str) -> str:
     """Return a text for a paragraph or an item of Markdown; in a table's cell ``|`` is markup too.
 
-    Only what would be markup is escaped, so that the file can be read as it is, too.
+    Only what would be markup is escaped, so that the file can be read as it is, too. Formulas are
+    between dollars.
     """
-    text = re.sub(r"([\\`*~$\[\]<&]|(?<![^\W_])_|_(?![^\W_]))", r"\\\1", line(text))
+    parts = split_at_formulas(line(text))
+    text = "".join(
+        f"${formula}$" if formula else _escape_markdown(words) for words, formula in parts
+    )
     # What begins a heading, a quotation, a list, a rule, a comment, a target or a directive.
     text = re.sub(r"^(?=[#>%]|[-+=:][-+=:\s]|\([^)]*\)=)", r"\\", text)
     return re.sub(r"^(\d+)(?=[.)]\s)", r"\1\\", text)
+
+
+def _escape_markdown(text: str) -> str:
+    """Return words of a line with a backslash before what Markdown would take for markup."""
+    return re.sub(r"([\\`*~$\[\]<&]|(?<![^\W_])_|_(?![^\W_]))", r"\\\1", text)
 
 
 def markdown_table(

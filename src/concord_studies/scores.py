@@ -6,7 +6,8 @@ ratio or an exponent, are estimated here for claims, tables and figures alike.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -17,6 +18,9 @@ from concord_studies.results import Measured
 
 if TYPE_CHECKING:
     import pandas
+
+
+TIE = 1.05  # scores within this factor of each other
 
 
 def read_scores(measured: Measured, metric: str, agent: int | str) -> np.ndarray:
@@ -54,6 +58,31 @@ def why_no_scores(measured: Measured) -> str | None:
 def is_estimated(measured: Measured) -> bool:
     """Return whether scores of an arena's run are estimated from chains, not exact."""
     return bool((measured.values("exact") == 0).any())
+
+
+def decide_pairs(
+    runs: Sequence[Measured], metric: str, agent: int | str, among: str = "entry"
+) -> dict[tuple[str, str], str]:
+    """Return which of two entries is better on a board, {(one, other): better}, where it is sure.
+
+    On a task an entry is better on some share of the data sets, and worse on another; scores within
+    ``TIE`` are neither. The difference of both shares decides if its mean over the tasks that both
+    have scores of is not 0 by Student's 95 % interval. among: the label that tells entries apart.
+    """
+    tasks: dict[tuple[str, ...], dict[str, np.ndarray]] = {}
+    for run in runs:
+        values = read_scores(run, metric, agent)
+        if len(values) and why_no_scores(run) is None:
+            tasks.setdefault(task_of(run, [among]), {})[str(run.run["labels"][among])] = values
+    leads: dict[tuple[str, str], list[float]] = {}
+    for cells in tasks.values():
+        for one, other in combinations(sorted(cells), 2):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                log = np.log(cells[other]) - np.log(cells[one])  # no number if infinite alike
+            lead = np.mean(1.0 * (log > np.log(TIE)) - (log < -np.log(TIE)))
+            leads.setdefault((one, other), []).append(float(lead))
+    intervals = {pair: mean_interval(np.array(by)) for pair, by in leads.items() if len(by) > 1}
+    return {pair: pair[int(hi < 0)] for pair, (_, lo, hi) in intervals.items() if lo > 0 or hi < 0}
 
 
 def pair_sets(

@@ -18,7 +18,7 @@ import concord
 from concord import distances
 from concord.errors import ConcordError
 from concord.laws import wasserstein
-from concord.problems.gaussian_fit import fit
+from concord.problems.gaussian_fit import find_mode, gradient_field
 from concord.samplers.de_sgld import DESGLD
 from concord.sampling.trace import Trace
 
@@ -228,14 +228,14 @@ def test_divergence_warns_once_a_call():
 
 
 def test_divergence_without_an_exact_law_names_a_step_and_recommend():
-    """The step is the stable one of a Gaussian fit, below which the linearized law settles."""
+    """The step is the stable one at the mode, below which the linearized law settles."""
     X = np.random.default_rng(0).standard_normal((60, 2))
     problem = concord.problems.logistic_regression(X, X[:, 0] > 0, agents=3)
     run = {"sampler": "de_sgld", "problem": problem, "network": "ring", "iterations": 200}
     _, text = warning_of(lambda: concord.sample(step_size=50.0, chains=3, **run))
     assert text.endswith("concord.recommend(problem, network, ...) chooses one")
     limit = float(re.search(r"below ([\d.]+) by the posterior's curvature at its mode", text)[1])
-    hessians = fit(problem).hessians
+    _, hessians = find_mode(gradient_field(problem), 3, np.zeros(2))
     shifted = concord.problems.quadratic(hessians, np.zeros((3, 2)))
     spread = [
         concord.law("de_sgld", shifted, "ring", step_size=part * limit, iterations=2000).cov[-1]
@@ -244,6 +244,43 @@ def test_divergence_without_an_exact_law_names_a_step_and_recommend():
     assert np.isfinite(spread).all() and np.max(spread) < 100
     with pytest.warns(concord.DivergenceWarning):
         concord.law("de_sgld", shifted, "ring", step_size=1.05 * limit, iterations=2000)
+
+
+def columns_of(scales):
+    """Features and labels of 200 patients whose columns have these standard deviations."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 3))
+    return X * scales, (rng.random(200) < 1 / (1 + np.exp(-X @ [1, -1, 1]))) + 0
+
+
+def test_columns_of_unlike_scales_are_warned_of_before_a_first_fit():
+    """Of logistic regression, whose chains do not diverge: bounded gradients throw them about."""
+    X, y = columns_of([1, 1000, 0.01])
+    problem = concord.problems.logistic_regression(X, y, agents=4, prior_scale=1e4)
+    run = {"sampler": "de_sgld", "network": "ring", "iterations": 300, "chains": 2}
+    trace, text = warning_of(lambda: concord.sample(problem=problem, step_size=0.01, **run))
+    assert (trace["diverged_at"] < 0).all()
+    assert text.startswith("de_sgld: step_size 0.01 is so large that its chains do not settle; ")
+    assert text.endswith(
+        "; scale the columns of X to spreads that are alike; concord.recommend(problem, network, "
+        "...) chooses one"
+    )
+    limit = float(re.search(r"smaller step_size, below (\S+) by the posterior's", text)[1])
+    scaled = concord.problems.logistic_regression(*columns_of([1, 1, 1]), agents=4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        concord.sample(problem=problem, step_size=0.9 * limit, **run)
+        drawn = concord.sample(problem=scaled, step_size=0.01, **run)["x_average"][:, 150:]
+    assert (np.abs(drawn.mean(axis=(0, 1)) - [1, -1, 1]) < 1).all()
+
+
+def test_columns_so_unlike_that_no_step_suits_them_are_warned_of():
+    X, y = columns_of([1, 1000, 0.01])
+    problem = concord.problems.logistic_regression(
+        X + np.array([0, 5000, 0]), y, agents=4, prior_scale=1e4
+    )
+    _, text = warning_of(lambda: call(problem=problem, chains=2))
+    assert "do not settle; no step_size suits all coordinates; scale the columns of X" in text
 
 
 def test_a_gradient_that_is_not_a_number_warns():

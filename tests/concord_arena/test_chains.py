@@ -3,9 +3,12 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 import concord
+from concord import predictions
 from concord.arguments import ChosenSampler
+from concord.errors import ConcordError
 from concord.laws.law import laws_of_versions
 from concord.samplers.admm import ADMM
 from concord.samplers.de_sgld import DESGLD
@@ -144,9 +147,44 @@ def test_modes_are_shared_out_by_the_worst_agent():
     assert 0 <= share <= 1 and 0 < right < 1
 
 
-def test_a_network_is_scored_by_its_predictions():
-    prob = concord.problems.digits(agents=4, points=80, hidden=4)
-    b2, more = told(prob, chains=3, steps=4)
-    assert more == {}
-    assert 1.0 < b2["worst"][-1, 0] < 10  # log 10 is guessing; the loss is of all chains' mean
-    assert b2["average"].shape == (2, 1)
+def test_a_network_is_scored_by_the_mixture_of_late_draws():
+    prob = concord.problems.dense_network(4, points=80, hidden=(4,))
+    drawn = chains_of(DESGLD(1e-3, batch_size=4), prob, 3)
+    nll, further = drawn.measure([1, 9, 20], ())
+    trace = drawn._sample("a", prob, DESGLD(1e-3, batch_size=4), [11, 13, 16, 18, 20])
+    X, y = prob.test
+    p = np.mean([prob.predict(x, X) for x in trace["x"].swapaxes(0, 1)], axis=0)
+    each = predictions.score(p, y)
+    assert nll["worst"][-1, 0] == pytest.approx(each["nll"].mean(axis=0).max(), rel=1e-6)
+    assert nll["each"][-1, 0] == pytest.approx(each["nll"].mean(), rel=1e-6)
+    more = dict(further)
+    assert more["ece"]["worst"][0] == pytest.approx(each["ece"].mean(axis=0).max(), rel=1e-6)
+    assert more["accuracy"]["worst"][0] == each["accuracy"].mean(axis=0).min()
+    pooled = predictions.score(p.mean(axis=1), y)["nll"].mean()
+    assert nll["pooled"][-1, 0] == pytest.approx(pooled, rel=1e-6)
+    averages = trace["x_average"][:, :, None].swapaxes(0, 1)
+    of_average = np.mean([prob.predict(x, X) for x in averages], axis=0)
+    average = predictions.score(of_average, y)["nll"].mean()
+    assert nll["average"][-1, 0] == pytest.approx(average, rel=1e-6)
+
+
+def test_settings_are_never_chosen_by_rows_for_testing():
+    """Labels for testing are all turned: the score that chooses is the same, that judges is not."""
+    prob = concord.problems.dense_network(4, points=80, hidden=(4,))
+    drawn = chains_of(DESGLD(1e-3, batch_size=4), prob, 2)
+    chosen, judged = drawn.bias([6]), drawn.measure([6], ())[0]
+    prob.test = prob.test[0], (prob.test[1] + 5) % 10
+    assert drawn.bias([6])["worst"] == chosen["worst"]
+    assert drawn.measure([6], ())[0]["worst"] != judged["worst"]
+    prob.validation = prob.validation[0][:50], prob.validation[1][:50]
+    assert drawn.bias([6])["worst"] != chosen["worst"]
+    prob.validation = None
+    with pytest.raises(ConcordError, match=r"no rows for validation; .* give it both"):
+        drawn.bias([6])
+
+
+def test_a_network_whose_chain_diverges_has_an_infinite_score():
+    prob = concord.problems.dense_network(4, points=80, hidden=(4,))
+    drawn = chains_of(DESGLD(1e30), prob, 2)
+    assert np.isposinf(drawn.bias([6])["worst"]).all()
+    assert np.isposinf(drawn.measure([6], ())[0]["worst"]).all()

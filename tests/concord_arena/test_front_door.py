@@ -1,5 +1,7 @@
 """One package has all that users call, and a class of a notebook goes wherever a kind does."""
 
+import subprocess
+import sys
 from typing import Annotated
 
 import numpy as np
@@ -88,3 +90,45 @@ def test_a_class_with_an_init_is_refused_in_a_sentence():
         class Mine(concord.Sampler):
             def __init__(self, step_size):
                 self.step_size = step_size
+
+
+def test_a_class_named_like_another_sampler_is_refused():
+    """By its name the other one would be compared, and not the class."""
+    sgd = type("sgd", (Mixed,), {})
+    with pytest.raises(ConcordError, match="there is another 'sgd' than the class of this name"):
+        concord.compare([sgd, "de_sgld"], tasks=["even, ring"])
+
+
+CELLS = """
+import concord, inspect
+from typing import Annotated
+
+class Mine(concord.Sampler):
+    \"\"\"Langevin steps, and averages with neighbors.\"\"\"
+
+    step_size: Annotated[float, "step eta"]
+
+    def step(self, state, k, problem, network, rng):
+        noise = (2 * self.step_size) ** 0.5 * rng.standard_normal(state.x.shape)
+        move = noise - self.step_size * problem.gradient(state.x)
+        return state._replace(x=network.mix("metropolis", state.x, plus=move))
+
+problem = concord.problems.quadratic([[[1.0]], [[2.0]], [[3.0]]], [[1.0], [0.0], [1.0]])
+run = {"problem": problem, "network": "ring", "step_size": 0.01, "iterations": 50}
+print(concord.sample(Mine, **run, chains=2))
+print(concord.law(Mine, **run))
+entries = [Mine, "de_sgld"]
+budget = {"gradients": 60}
+print(concord.recommend(problem, "ring", budget=budget, samplers=entries, verify=True))
+print((concord.test(Mine).ended == "ok").sum(), "checks")
+print(concord.compare(entries, tasks=["even, ring"]))
+"""
+
+
+def test_a_class_that_has_no_file_goes_everywhere():
+    """As of a notebook's cell, or typed into Python."""
+    command = [sys.executable, "-W", "error::RuntimeWarning", "-"]
+    done = subprocess.run(command, input=CELLS, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for text in ("<Trace sampler: Mine;", "<Law law: exact", "11 checks", "Mine against DE-SGLD"):
+        assert text in done.stdout

@@ -38,6 +38,16 @@ def test_what_the_network_decides_by_chance_counts_by_its_probability(happens, g
         assert found["bytes"] == pytest.approx(8 * sent * vectors, rel=1e-12)
 
 
+def test_a_mini_batch_is_one_gradient_and_no_full_one_is_taken(monkeypatch):
+    network, rng = concord.network("ring", 4), np.random.default_rng(1)
+    prob = concord.problems.dense_network(4, points=80, hidden=(3,))
+    monkeypatch.setattr(type(prob), "gradient", lambda self, x: pytest.fail("a full gradient"))
+    options = {"kind": "local_sgld", "step_size": 1e-3, "period": 3, "batch_size": 5}
+    sampler = ChosenSampler.parse(options, "").params
+    found = prices.price_per_iteration(sampler, prob, network, rng)
+    assert found["gradients"] == 3 and found["bytes"] == 4 * prob.dim * 2  # of single precision
+
+
 def test_unequal_agents_pay_by_their_links():
     """On a star a pair is the center and a leaf."""
     found = price("de_sgld", {}, 5, "star", schedule={"kind": "pair"})

@@ -452,6 +452,36 @@ def test_what_allows_no_answer_is_refused_in_one_sentence(problem, options, says
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("is_exact", [True, False])
+def test_local_coordinates_are_predicted_by_their_own_laws(is_exact):
+    """b2 is that of the law against each agent's part of the posterior; chains agree."""
+    H = [[[1.0, 1.0], [1.0, 2.0]]] * 4  # y_i ~ N(mu + u_i, 1), u_i ~ N(0, 1)
+    b = [[y, y] for y in (0.0, 1.0, 2.0, 3.0)]
+    hierarchy = concord.problems.quadratic(H, b, local=[False, True])
+    given = hierarchy
+    if not is_exact:
+        given = concord.Problem(hierarchy.gradient, agents=4, dim=2, local=[False, True])
+    options = {"budget": {"bytes": 3200}, "samplers": FEW}
+    answer = recommend(given, "ring", verify=is_exact, **options)
+    assert (answer.table["read"] == "agents").all()  # rounds of averaging would mix effects
+    assert (answer.table["iterations"] == 200).all()  # of two vectors of 8 bytes
+    assert (answer.table["law"] == ("exact" if is_exact else "approximate")).all()
+    for place, row in enumerate(answer._rows):
+        arguments = {"step_size": row.sampler.step_size, "iterations": 200}
+        law = concord.law(row.entry.kind, hierarchy, "ring", **arguments)
+        last = concord.bias2(law, hierarchy).value.isel(draw=-1)
+        found = answer.table.loc[place, ["b2", "b2_average"]]
+        expected = [float(last[:-1].max()), float(last[-1])]
+        # The fit's own b2, by weighted points, is what no prediction is below.
+        assert found.tolist() == pytest.approx(expected, rel=1e-6, abs=0 if is_exact else 1e-3)
+    if is_exact:
+        best = answer.verified.iloc[0]
+        assert best["lo"] <= best["predicted"] <= best["hi"]
+    many = concord.problems.quadratic(H * 41, b * 41, local=[False, True])
+    with pytest.raises(ConcordError, match="up to 160 numbers .* here are 328"):
+        recommend(many, "ring", **options)
+
+
 def test_a_problem_without_a_posterior_is_refused():
     flat = concord.Problem(lambda x: np.ones_like(x), agents=4, dim=1)
     with pytest.raises(ConcordError, match="no mode was found"):

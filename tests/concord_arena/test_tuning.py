@@ -10,7 +10,9 @@ from concord import recommend
 from concord.arguments import ChosenSampler
 from concord.laws.law import laws_of_versions
 from concord.stability import diverges, largest_stable_step
+from concord_arena import tuning
 from concord_arena.tuning import find_limit, leave_out_conditions
+from concord_studies.runs.keys import Arena
 
 ONE_WAY = {"kind": "bernoulli", "rate": 0.3, "direction": "one_way"}
 CONDITIONS = {
@@ -74,3 +76,19 @@ def test_where_who_moves_is_drawn_means_settle_below_it():
         early, late = np.abs(path.marginals_at([100, 200]).mean[:, 0] - problem.posterior.mean)
         growth.append(late.max() / early.max())
     assert growth[0] < 1.1 and growth[1] > 10  # where they settle agents keep a bias
+
+
+@pytest.mark.parametrize("second", [{}, {"friction": (1.0, 3.0, 10.0)}])
+def test_of_a_network_nine_settings_are_tried_by_factors_of_two(second):
+    problem, network = concord.problems.dense_network(4, points=40), concord.network("ring", 4)
+    options = {"kind": "de_sghmc", "step_size": 0.08, "friction": 1.0}
+    sampler = ChosenSampler.parse(options, "it").params
+    arena = Arena(budget={"gradients": 9.0}, tune="step_size", second=second)
+    groups, _ = tuning.group_settings(sampler, arena, problem, network, "it")
+    tried = [[setting.values["step_size"] for setting in group] for group in groups]
+    octaves = [0, -1, -2] if second else [3, 2, 1, 0, -1, -2, -3, -4, -5]
+    assert np.allclose(tried, 0.08 * 2.0 ** np.array(octaves))
+    best = groups[0][-1]
+    more = tuning.extend(arena, best, False, "it", tuning.count_settings(problem))
+    steps = [setting.values["step_size"] for setting in more]
+    assert np.allclose(steps, best.values["step_size"] / np.array([2, 4, 8]))

@@ -4,6 +4,7 @@ import re
 
 import networkx as nx  # noqa: F401 (of what is typed)
 import numpy as np
+import pandas
 import pytest
 
 import concord
@@ -42,10 +43,22 @@ def shaped(function):
     return concord.Problem(function, agents=4, dim=2)
 
 
+def write(body):
+    """A sampler's class with these lines."""
+    lines = "".join(f"\n    {line}" for line in body.splitlines())
+    names = {"concord": concord, "np": np}
+    exec(f"class Mine(concord.Sampler):{lines}", names)
+    return names["Mine"]
+
+
+STEP = "def step(self, state, k, problem, network, rng):\n    return "
+table = pandas.DataFrame(X, columns=["age", "dose"])
+trace, exact = sample(iterations=20), law()
+
 MISTAKES = [  # what is typed, and the end of the sentence, or a part of it
     # words of other libraries for options
     ("sample(thin=10)", "sampler.thin: unknown key; did you mean \"record={'every': 10}\"?"),
-    ("sample(warmup=10)", "did you mean \"record={'burn_in': 500}, or w2(..., warm_up=500)\"?"),
+    ("sample(warmup=10)", "did you mean \"record={'warm_up': 500}, or w2(..., warm_up=500)\"?"),
     ("sample(tune=10)", "w2(..., warm_up=500)"),
     ("sample(burnin=10)", "w2(..., warm_up=500)"),
     ("sample(lr=0.1)", "sampler.lr: unknown key; did you mean 'step_size'?"),
@@ -66,7 +79,7 @@ MISTAKES = [  # what is typed, and the end of the sentence, or a part of it
         "sample(loss=0.2)",
         "network=concord.network('ring', 8, loss={'kind': 'bernoulli', 'rate': 0.2",
     ),
-    ("sample(record={'thin': 10})", "record.thin: unknown key; did you mean 'every'?"),
+    ("sample(record={'stride': 10})", "record.stride: unknown key; did you mean 'every'?"),
     ("sample(record={'warmup': 10})", "did you mean 'burn_in'?"),
     ("concord.w2(sample(), problem, burnin=2)", "w2.burnin: unknown key; did you mean 'warm_up'?"),
     ("concord.problems.linear_regression(X, y, n_agents=4)", "did you mean 'agents'?"),
@@ -188,6 +201,84 @@ MISTAKES = [  # what is typed, and the end of the sentence, or a part of it
     (
         "concord.load('nope.nc')",
         "nope.nc: it cannot be read (No such file or directory); name the draws.nc of a run",
+    ),
+    # calls that do not fit a function
+    ("concord.w2(trace)", "'posterior'; call w2(result, posterior), others by name"),
+    ("concord.plot_w2([trace, exact])", "call plot_w2(results, posterior), others by name"),
+    ("concord.compare(trace, exact, problem)", "call compare(results, posterior), others by name"),
+    (
+        "concord.recommend(problem, budget={'gradients': 20})",
+        "'network'; call recommend(problem, network), others by name",
+    ),
+    (
+        "concord.sample('de_sgld', problem, 'ring')",
+        "'iterations'; call sample(sampler, problem, network, iterations=...), others by name",
+    ),
+    (
+        "concord.sample('de_sgld', problem, 'ring', 100)",
+        "too many positional arguments; call sample(sampler, problem, network, iterations=...)",
+    ),
+    (
+        "concord.sample(problem, 'de_sgld', 'ring', iterations=3)",
+        "sampler: it is a problem; give sampler, problem and network, in order",
+    ),
+    ("trace.to_arviz(warmup=5)", "to_arviz.warmup: unknown key; did you mean 'warm_up'?"),
+    # what is asked of results
+    ("trace.x", "a Trace is indexed by names; write ['x']"),
+    ("trace.to_dataframe()", "a Trace has no 'to_dataframe'; did you mean 'to_xarray'?"),
+    ("trace.posterior", "a Trace has no 'posterior'; did you mean 'to_arviz'?"),
+    ("exact.covariance", "a Law has no 'covariance'; did you mean 'cov'?"),
+    # data and models, as a statistician has them
+    ("concord.problems.linear_regression(X, y, agents=4, sigma=2)", "did you mean 'noise_sd'?"),
+    (
+        "concord.problems.linear_regression(X, y, agents=4, prior_sd=2)",
+        "did you mean 'prior_variance'?",
+    ),
+    (
+        "concord.problems.linear_regression(X, y, agents=4, intercept=True)",
+        "did you mean 'X=np.column_stack([np.ones(len(X)), X])'?",
+    ),
+    ("concord.problems.logistic_regression(X, y, agents=4, C=1.0)", "did you mean 'prior_scale'?"),
+    (
+        "concord.problems.linear_regression(table.assign(sex='f'), y, agents=4)",
+        "X: its column 'sex' has no numbers; leave it out, or make numbers of it, as pandas.get_du",
+    ),
+    (
+        "concord.problems.logistic_regression(X, np.where(y > 0, 'yes', 'no'), agents=4)",
+        "y: its entries are texts, such as 'yes'; give numbers, such as (y == 'yes') + 0",
+    ),
+    (
+        "concord.problems.linear_regression(np.where(X > 2, np.nan, X), y, agents=4)",
+        "X: some of its numbers are not finite; remove them",
+    ),
+    ("concord.problems.linear_regression(X, y)", "agents is missing; give their number, or X and"),
+    # networks
+    (
+        "sample(network={'a': ['b']})",
+        "has no kind; give one, such as {'kind': 'ring'}, or of a mapping of neighbors networkx.G",
+    ),
+    ("sample(network=nx.Graph([(0, 1), (2, 3)]))", "is not connected, so its agents cannot agree"),
+    # other samplers' options
+    ("sample(cores=4)", "did you mean 'chains=4, which run at once'?"),
+    ("sample(target_accept=0.9)", "did you mean 'step_size'?"),
+    ("sample('de_sghmc')", "sampler: the key 'friction' is missing; add it (friction gamma)"),
+    # samplers of one's own
+    (
+        "sample(write('step_size = 0.1'))",
+        "sampler.step_size: unknown key; write the class's step_size as a field with a type, step_",
+    ),
+    ("sample(write('step_size: float'))", "Mine has no step; write one"),
+    (
+        "write('def step(self, state):\\n    return state')",
+        "Mine.step: it takes self, state; write step(self, state, k, problem, network, rng)",
+    ),
+    (
+        "sample(write(f'step_size: float\\n{STEP}state._replace(x=np.zeros(state.shape))'))",
+        "the state has no 'shape'; its positions have, state.x.shape",
+    ),
+    (
+        "sample(write(f'step_size: float\\n{STEP}state.x'))",
+        "Mine.step returned ndarray, but must return Positions, as its init does",
     ),
 ]
 

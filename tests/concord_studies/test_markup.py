@@ -6,10 +6,12 @@ import re
 
 import pytest
 from docutils.core import publish_doctree, publish_parts
+from docutils.utils.math.latex2mathml import tex2mathml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from concord_studies import markup
+from concord_studies.formulas import split_at_formulas
 
 MARKS = st.text(st.sampled_from("ab1 \n\t*_`|:.\\<>[](){}#=-+/@'\"!&$^~,;%?\0\x85“é"), max_size=30)
 
@@ -77,3 +79,33 @@ def test_numbers_are_no_texts():
 @example("''")
 def test_a_cell_reads_back(typed):
     assert markup.uncell(markup.cell(typed)) == markup.line(typed)
+
+
+@pytest.mark.parametrize(
+    ("typed", "written"),
+    [
+        ("n alpha/(2 p_i)", "n $α$/(2 $p_i$)"),
+        ("at least (k + 1)^-(delta_2 - 2 delta_1)", "at least $(k + 1)^{-(δ_2 - 2 δ_1)}$"),
+        ("|x|^2, exp(-x^T y), 1/tau_f^2", "|x|${}^{2}$, exp(-$x^{T}$ y), 1/$τ_f^{2}$"),
+        ("gamma_bar and sigma_max, C_W2", r"$\bar{γ}$ and $σ_{\max}$, $C_{W2}$"),
+        ("x* is no *x*", r"$x^*$ is no \*x\*"),
+        (r"$b^2$ in $\rho$, not $5 or $6", r"$b^{2}$ in $ρ$, not \$5 or \$6"),
+        ("gamma-ray, runs/eta.csv, d_ula, VR-FALD*", r"gamma-ray, runs/eta.csv, d_ula, VR-FALD\*"),
+    ],
+)
+def test_formulas_of_a_sentence_are_mathematics(typed, written):
+    assert markup.markdown(typed) == written
+
+
+@given(MARKS | st.text(alphabet="xk_^*()-2 +|$\\{alphbet", max_size=30))
+def test_formulas_can_be_shown_whatever_is_typed(typed):
+    text = markup.line(typed)
+    parts = split_at_formulas(text)
+    assert all(bool(words) != bool(formula) for words, formula in parts)
+    for _, formula in parts:
+        tex2mathml(formula) if formula else None
+    report = f"a {markup.rst_with_formulas(typed)} end"
+    settings = {"report_level": 2, "halt_level": 2, "file_insertion_enabled": False}
+    nodes = publish_doctree(report, settings_overrides=settings).children[0].children
+    words = "".join(node.astext() for node in nodes if node.tagname == "#text")
+    assert words == f"a {''.join(words for words, _ in parts)} end"

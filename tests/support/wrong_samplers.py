@@ -136,7 +136,7 @@ WEIGHTS = 'network.matrix("metropolis")'
 
 # Check that sees the mistake: name of the mistake, the right sampler, and pairs of texts.
 POSTERIOR = "tends_to_the_posterior"
-LOCAL = "a_step_is_local"
+LOCAL, HOME = "a_step_is_local", "local_coordinates_stay_at_home"
 APART = "chains_are_independent"
 GENERATOR = "draws_from_its_generator_alone"
 INPUTS = "leaves_its_inputs_as_they_are"
@@ -183,6 +183,7 @@ WRONG: dict[str, tuple[str, ...]] = {
     "the average of all": (LOCAL, "plain", MIX, 'network.mix("metropolis", x.mean(axis=1, keepdims=True) + 0 * x, plus=noise - eta * grad)'),
     "a look at the next agent": (LOCAL, "momentum", GRAD, "grad = problem.gradient((x + np.roll(x, 1, axis=1)) / 2)\n"),
     "the average of chains": (APART, "plain", "new = ", "x = .99 * x + .01 * x.mean(axis=0); new = "),
+    "own coordinates in a longer message": (HOME, "plain", MIX, 'network.mix("metropolis", np.concatenate([x, x], -1))[..., : x.shape[-1]] + noise - eta * grad'),
     # What it writes and returns.
     "writes into the positions": (INPUTS, "plain", "return Positions(new)", "x[:] = new; return Positions(x)"),
     "writes into the velocities": (INPUTS, "momentum", "v = (1 - 2 * eta) * v - eta * grad + noise", "v *= 1 - 2 * eta; v += noise - eta * grad"),

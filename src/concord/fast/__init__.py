@@ -29,8 +29,9 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from concord.sampler import Algorithm
 from concord.streams import CHAINS_PER_BLOCK
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ WORTH, CALLS = 100_000_000, 1000
 
 
 def compile_steps(
-    sampler: Any, iterations: int, shape: tuple[int, int, int]
+    sampler: Algorithm, iterations: int, shape: tuple[int, int, int]
 ) -> CompiledSteps | None:
     """Return what takes a run's steps (``steps.CompiledSteps``); None: it is too short to pay.
 

@@ -10,6 +10,7 @@ from msgspec.structs import fields, replace
 
 from concord.laws.read_off import StepReader
 from concord.problems.quadratic_problem import QuadraticProblem
+from concord.sampler import Algorithm
 from concord.sampling.schedules import Schedule
 
 # Square roots of schedules' values, relative to the first value, at which steps are read: the
@@ -38,7 +39,7 @@ class ReadStep:
     """
 
     def __init__(
-        self, sampler: Any, problem: Any, network: Any, shape: tuple[int, int], last: int
+        self, sampler: Algorithm, problem: Any, network: Any, shape: tuple[int, int], last: int
     ) -> None:
         flat = QuadraticProblem(np.zeros((*shape, shape[1])), np.zeros(shape))
         self._problem, self._network = flat if problem is None else problem, network
@@ -68,7 +69,7 @@ class ReadStep:
         values = np.stack([schedule(iterations) for schedule in self._schedules.values()], axis=1)
         return _raise(np.sqrt(values / self._first))
 
-    def _read_period(self, sampler: Any, roots: np.ndarray) -> np.ndarray:
+    def _read_period(self, sampler: Algorithm, roots: np.ndarray) -> np.ndarray:
         """Read the steps of a period, (period, S, S + T + 1), with constant schedules.
 
         roots: square roots of their values. ``UnsteadyStep`` if steps do not repeat soon.
@@ -89,7 +90,7 @@ class ReadStep:
         self.draws = np.array([kick.shape[1] for kick in maps.kicks], dtype=np.int64)
         return np.hstack([maps.update.matrix, *maps.kicks, maps.update.offset[:, None]])
 
-    def _test(self, sampler: Any, rows: np.ndarray, last: int) -> None:
+    def _test(self, sampler: Algorithm, rows: np.ndarray, last: int) -> None:
         """Raise ``UnsteadyStep`` unless the sampler's own steps, at two iterations, are as read.
 
         It might ask for schedules' values elsewhere than at k. rows: of the entries.

@@ -9,6 +9,7 @@ from operator import mul
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from concord.fast import kernels
 from concord.fast.reading import ReadStep
@@ -17,6 +18,7 @@ from concord.networks.network import Network
 from concord.networks.trigger import trigger_of
 from concord.problem import CountedProblem, Quadratic, local_of
 from concord.random import draw_ticks
+from concord.sampler import Algorithm, ChainState
 from concord.values import FINITE_RANGE
 
 MOST = 1000  # steps of a call
@@ -35,7 +37,8 @@ GOSSIP = "concord.samplers.gossip_ula.GossipULA.step"
 QUADRATIC = "concord.problems.quadratic_problem.QuadraticProblem.gradient"
 MIXTURE = "concord.problems.kinds.tied_mixture.TiedMixture.gradient"
 
-Tables = tuple[Any, Any]  # of a quadratic gradient and a mixture's, of which one is None
+Arrays = tuple[np.ndarray, ...]
+Tables = tuple[Arrays | None, Arrays | None]  # of a quadratic gradient and of a mixture's
 
 
 class _Normals(np.random.Generator):
@@ -59,10 +62,10 @@ class CompiledSteps:
     iterations: length of the run. used: whether any were compiled.
     """
 
-    def __init__(self, sampler: Any, iterations: int) -> None:
+    def __init__(self, sampler: Algorithm, iterations: int) -> None:
         self._sampler, self._last, self.used = sampler, iterations - 1, False
         self._take: Any = None
-        self._problem: Any = None  # on which the step was read
+        self._problem: object = None  # on which the step was read
         self._step: ReadStep | None = None
 
     def speed_up(self, rng: np.random.Generator) -> np.random.Generator:
@@ -70,8 +73,14 @@ class CompiledSteps:
         return _Normals(rng.bit_generator)
 
     def __call__(
-        self, state: Any, k: int, most: int, problem: CountedProblem, network: Network, rng: Any
-    ) -> tuple[Any, int]:
+        self,
+        state: ChainState,
+        k: int,
+        most: int,
+        problem: CountedProblem,
+        network: Network,
+        rng: Generator,
+    ) -> tuple[ChainState, int]:
         """Take at most ``most`` steps from iteration k on; return the state and their number.
 
         It is zero where the loop over iterations must take a plain step: at first, where steps are
@@ -118,17 +127,23 @@ class _Affine:
     and c.
     """
 
-    def __init__(self, read: Callable[[], ReadStep | None], mixture: Any) -> None:
+    def __init__(self, read: Callable[[], ReadStep | None], mixture: Arrays | None) -> None:
         self._read, self._mixture, self._is_plain = read, mixture, False
-        self._step: Any = None
+        self._step: ReadStep | None = None
         self._blocks: list[str] = []  # names of the fields that s consists of
         self._gain = 0.0  # of a step, in microseconds
         self._before: Any = None  # the last plain step: its state, generator and counts
-        self._counts: list[Any] = []  # of the steps of a period
+        self._counts: list[list[np.ndarray]] = []  # of the steps of a period
 
     def __call__(
-        self, state: Any, k: int, most: int, problem: CountedProblem, network: Network, rng: Any
-    ) -> tuple[Any, int]:
+        self,
+        state: ChainState,
+        k: int,
+        most: int,
+        problem: CountedProblem,
+        network: Network,
+        rng: Generator,
+    ) -> tuple[ChainState, int]:
         """Take at most ``most`` steps from iteration k on; return the state and their number.
 
         None are taken where these are few, and before each of a period was taken plainly and is the
@@ -144,7 +159,7 @@ class _Affine:
             return state, 0
         if most * self._gain < CALL:
             return state, 0
-        after, count = self._move(state, k, most, rng)
+        after, count = self._move(self._step, state, k, most, rng)
         begin, period = self._step.begin, self._step.period
         times = [len(range((begin + phase - k) % period, count, period)) for phase in range(period)]
         unicasts, broadcasts, size, gradients = (
@@ -156,7 +171,12 @@ class _Affine:
         return after, count
 
     def _learn(
-        self, before: Any, after: Any, past: Any, counts: list[np.ndarray], rng: Any
+        self,
+        before: ChainState,
+        after: ChainState,
+        past: Any,
+        counts: list[np.ndarray],
+        rng: Generator,
     ) -> bool:
         """Learn from a plain step, and return whether steps may be compiled later on.
 
@@ -167,17 +187,17 @@ class _Affine:
         k, other, past_counts = past
         like = after.x.shape, after.x.dtype
         self._blocks = [n for n, e in after._asdict().items() if (e.shape, e.dtype) == like]
-        others = (name for name in after._fields if name not in self._blocks)
+        others = (name for name in after._asdict() if name not in self._blocks)
         if not all(np.array_equal(getattr(before, name), getattr(after, name)) for name in others):
             return bool(k < PATIENCE)
         self._step = self._step or self._read()
         if self._step is None or self._step.size != len(self._blocks) * after.x[0].size:
             return False
-        self._gain, begin = self._predict_gain(after.x), self._step.begin
+        self._gain, begin = _predict_gain(self._step, after.x), self._step.begin
         if k < begin or (k - begin) % self._step.period != len(self._counts):
             return True
         self._counts.append([new - old for new, old in zip(counts, past_counts, strict=True)])
-        compiled, _ = self._move(before, k, 1, other)
+        compiled, _ = self._move(self._step, before, k, 1, other)
         pairs = [(getattr(compiled, name), getattr(after, name)) for name in self._blocks]
         return (
             all(np.allclose(*pair, rtol=0, atol=ROUNDING * np.abs(pair[1]).max()) for pair in pairs)
@@ -186,17 +206,11 @@ class _Affine:
             and self._gain > 0
         )
 
-    def _predict_gain(self, x: np.ndarray) -> float:
-        """Return by how many microseconds a compiled step is faster, by prediction from sizes."""
-        chains, step = len(x), self._step
-        of_entries = len(step.columns) * (ENTRY + ENTRY_OF_CHAIN * chains)
-        compiled = NORMAL * step.draws.sum() * chains + of_entries
-        plain = PLAIN + PLAIN_POSITION * x.size + PLAIN_STATE * step.size * chains
-        return float(plain - compiled)
-
-    def _move(self, state: Any, k: int, most: int, rng: Any) -> tuple[Any, int]:
+    def _move(
+        self, step: ReadStep, state: Any, k: int, most: int, rng: Generator
+    ) -> tuple[Any, int]:
         """Take at most ``most`` steps from iteration k on; return the state and their number."""
-        step, shape = self._step, state.x.shape
+        shape = state.x.shape
         given = 0 if self._mixture is None else 1  # gradients, the first of what was drawn
         places = np.array([state.x[0].size, step.size, step.size + step.draws[:given].sum()])
         s = [getattr(state, name).reshape(len(state.x), -1).T for name in self._blocks]
@@ -210,6 +224,15 @@ class _Affine:
         s = np.split((new if count % 2 else old)[: step.size], len(self._blocks))
         parts = (np.ascontiguousarray(part.T).reshape(shape) for part in s)
         return state._replace(**dict(zip(self._blocks, parts, strict=True))), count
+
+
+def _predict_gain(step: ReadStep, x: np.ndarray) -> float:
+    """Return by how many microseconds a compiled step at x is faster, by prediction from sizes."""
+    chains = len(x)
+    of_entries = len(step.columns) * (ENTRY + ENTRY_OF_CHAIN * chains)
+    compiled = NORMAL * step.draws.sum() * chains + of_entries
+    plain = PLAIN + PLAIN_POSITION * x.size + PLAIN_STATE * step.size * chains
+    return float(plain - compiled)
 
 
 def _count(problem: CountedProblem, network: Network) -> list[np.ndarray]:
@@ -263,7 +286,13 @@ class _Gossip:
         self._sampler, self._tables, self._levels = sampler, tables, np.empty(0)
 
     def __call__(
-        self, state: Any, k: int, most: int, problem: CountedProblem, network: Network, rng: Any
+        self,
+        state: Any,
+        k: int,
+        most: int,
+        problem: CountedProblem,
+        network: Network,
+        rng: Generator,
     ) -> tuple[Any, int]:
         """Take at most ``most`` ticks from tick k on; return the state and their number.
 

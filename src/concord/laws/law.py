@@ -24,6 +24,7 @@ from concord.minibatches import Batches, batches_of
 from concord.networks.moments import mask_moments
 from concord.networks.network import Network
 from concord.problem import Problem
+from concord.sampler import Algorithm
 
 # The most entries agents * dim of the positions for which a law is computed, or of vectors on their
 # way. With as many auxiliary entries a step multiplies 1000 x 1000 matrices, about 0.1 s; runs
@@ -45,7 +46,7 @@ class LawInputs(NamedTuple):
     trace: only its recorded iterations are used.
     """
 
-    sampler: Any
+    sampler: Algorithm
     problem: Problem
     network: Network
     initial: Any
@@ -54,7 +55,7 @@ class LawInputs(NamedTuple):
 
 
 def update_of(
-    sampler: Any,
+    sampler: Algorithm,
     problem: Problem,
     network: Network,
     most: float = np.inf,
@@ -172,7 +173,7 @@ def _noise_of_versions(
 
 
 def laws_of_versions(
-    samplers: Sequence[Any],
+    samplers: Sequence[Algorithm],
     problems: Sequence[Problem],
     network: Network,
     positions: Moments | None,
@@ -277,7 +278,7 @@ def find_joint_cycle(updates: Sequence[exact.Update]) -> Cycle | None:
     return join_cycles(update.find_cycle() for update in updates)
 
 
-def radius_over_losses(sampler: Any, problem: Problem, network: Network) -> float:
+def radius_over_losses(sampler: Algorithm, problem: Problem, network: Network) -> float:
     """Return the spectral radius of a sampler's second moments over one cycle, with losses.
 
     It is ``arrivals.second_moment_radius``. Raises ``NoLaw``

@@ -49,6 +49,8 @@ class CompiledModel(Model):
             )
         agent_rows = make_shards(split.rows, split.labels, sharding)
         self._split, agents, (index, mask) = split, len(agent_rows), pad_rows(agent_rows)
+        self.parameter_axes, self.axis_labels = split.axes, split.axis_labels
+        self.agent_names = split.name_agents(agent_rows)
         counts = np.array([float(len(rows)) for rows in agent_rows])
         weights = mask.astype(float)
 

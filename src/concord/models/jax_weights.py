@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from concord import streams
 from concord.errors import ConcordError, short
 from concord.models.model import require_library
-from concord.models.weights import Data, Evaluation, Settings, WeightPosterior
+from concord.models.weights import Data, Evaluation, Rows, Settings, WeightPosterior
 from concord.options import Positive, build
 from concord.sampling.partition import PartitionLike
 
@@ -40,7 +40,7 @@ def from_jax(
     prior_sd: float | None = 1.0,
     predict: Function | None = None,
     noise_sd: float | None = None,
-    test: Data | None = None,
+    test: Rows | None = None,
     reference: object = None,
     evaluate: Evaluation = None,
     memory: float = 1.0,
@@ -62,7 +62,7 @@ def from_jax(
         A pytree of arrays of one floating-point type, where all chains start; or a function that
         draws one, (key) -> params, such as a module's ``init`` with its other arguments given.
     data
-        Features X (rows, ...) and targets y (rows, ...).
+        As of ``concord.from_torch``, targets y (rows, ...).
     predict, noise_sd
         (params, X) -> class probabilities (batch, classes), for ``concord.predictive``; or with
         ``noise_sd``, that of a regression, means (batch,).

@@ -31,6 +31,8 @@ class LocalModel(Problem):
             split, (None, shards, "equal", None), "unconstrained", reference
         )
         self.counts, size = self._whole.counts, self._whole.dim
+        self.parameter_axes, self.axis_labels = split.axes, split.axis_labels
+        self.agent_names = self._whole.agent_names
         numbers, pieces = np.arange(size), [split.unpack(np.arange(size), s) for s in shards]
         has_rows = {latent.name: latent.axis is not None for latent in split.latents}
         if len({*has_rows.values()}) < 2:

@@ -23,10 +23,12 @@ from numpy.typing import ArrayLike
 from concord import streams
 from concord.errors import ConcordError, short
 from concord.laws.reference_laws import Draws
+from concord.local_coordinates import PosteriorByAgent, read_local
 from concord.options import Count, build
 from concord.problems.arrays import choose_partition
 from concord.problems.function_problem import Problem
 from concord.problems.gaussian_fit import fit
+from concord.problems.share_all import share_all
 from concord.sampling.partition import PartitionLike
 from concord.values import check_masks, read_numbers
 
@@ -35,7 +37,8 @@ if TYPE_CHECKING:
 
 # Of the joint density: a prior that is taken from the data may be off by 1e-4 of it only.
 TOLERANCE = 1e-8
-POINTS, SPREAD = 4, 0.5  # where the sum is checked, about the start
+POINTS = 4  # where the sum is checked, about the start
+SPREADS = (0.5, 1e-4)  # of these points; the second where columns of data are large
 SCORED, SURPRISING = 2000, 6.0  # draws scored at once; standard errors off zero of their mean
 
 Array = np.ndarray
@@ -60,6 +63,9 @@ class Split:
 
     latents: in the order of the coordinates of x. start: unconstrained initial values, (dim,).
 
+    over: the name of the dimension of rows. axes: names of the parameters' axes, where the model
+    has them. axis_labels: of the entries along such an axis, where the model has them.
+
     joint: a function that returns the library's own log density at x (dim,).
 
     hint: the usual reason why potentials do not add up to ``joint``, to end an error with.
@@ -71,6 +77,9 @@ class Split:
     labels: Array | None = None
     latents: list[Latent]
     start: Array
+    over: str
+    axes: Mapping[str, Sequence[str | None]] = {}
+    axis_labels: Mapping[str, Sequence[object]] = {}
     joint: Callable[[JaxArray], JaxArray]
     hint: str
 
@@ -97,6 +106,14 @@ class Split:
             piece = x[begin:end].reshape(shape)
             values[name] = piece if axis is None or rows is None else piece.take(rows, axis=axis)
         return values
+
+    def name_agents(self, shards: Sequence[Array]) -> tuple[str, ...] | None:
+        """Return the labels of the agents' rows, where each has one row whose label is a text."""
+        labels = self.axis_labels.get(self.over)
+        if labels is None or any(len(shard) != 1 for shard in shards):
+            return None
+        own = [labels[shard[0]] for shard in shards]
+        return tuple(map(str, own)) if all(isinstance(label, str) for label in own) else None
 
     def observe(self, name: str, values: Array, owned: bool) -> None:
         """Store an observed variable's values as labels if they are integers of rows.
@@ -127,9 +144,10 @@ class Model(Problem):
 
     counts: the number of rows of each agent, (agents,). value, slope, prior_slope: functions of
     unconstrained positions (chains, agents, dim) that return the potentials, their gradients, and
-    the gradient of -l_0 / N. joint: a function of points (points, dim) that returns the model's log
-    density. start: a point where it is finite. coordinates, reference: as for
-    ``concord.from_pymc``. hint: as for ``Split``.
+    the gradient of -l_0 / N. joint: a function of points (points, dim) that returns the sum of the
+    potentials, all at one point, as minus a log density. start: a point where it is finite.
+    coordinates, reference: as for ``concord.from_pymc``. hint: as for ``Split``. local: the mask
+    (dim,) of coordinates that belong to the agent who holds them, or None.
     """
 
     def __init__(
@@ -144,6 +162,7 @@ class Model(Problem):
         coordinates: Coordinates,
         reference: ReferenceDraws,
         hint: str,
+        local: object = None,
     ) -> None:
         self.counts, dim = counts, len(start)
         self._start, self._value, self._slope, self._prior = start, value, slope, prior_slope
@@ -153,13 +172,24 @@ class Model(Problem):
             agents=len(counts),
             dim=dim,
             potential=lambda x: self._value(self.position(x)),
+            local=local,
         )
         self._check_potentials_sum(joint, hint)
         self.center, self.root = self._read_coordinates(coordinates)
         self._plain = isinstance(coordinates, str) and coordinates == "unconstrained"
         if reference is not None:
-            self.reference = draws = self._read_reference(reference)
+            draws = self._read_reference(reference)
             self._check_reference(draws.values)
+            self.reference: Draws | PosteriorByAgent = draws
+            if self.local is not None:
+                self.reference = PosteriorByAgent(draws, self.local, self.agents)
+
+    @property
+    def units_advice(self) -> str:
+        """What makes the scales of coordinates alike, for messages (``WithUnits``)."""
+        if self._plain:
+            return "coordinates='laplace', when the problem is made, has all of them alike"
+        return "its coordinates are alike already"
 
     def constrain(self, x: Array) -> dict[str, Array]:
         """Return the model's own parameters by name at positions (..., dim)."""
@@ -190,9 +220,13 @@ class Model(Problem):
 
         log_joint: the log density of points (points, dim). hint: ends the message.
         """
-        rng = np.random.default_rng(0)
-        x = self._start + SPREAD * rng.standard_normal((POINTS, self.dim))
-        joint = log_joint(x)
+        noise = np.random.default_rng(0).standard_normal((POINTS, self.dim))
+        for spread in SPREADS:
+            x = self._start + spread * noise
+            joint = log_joint(x)
+            finite = np.isfinite(joint)
+            if finite.any():
+                break
         try:
             parts = -self._value(np.repeat(x[:, None], self.agents, axis=1)).sum(axis=1)
         except (TypeError, ValueError) as error:  # of shapes
@@ -201,11 +235,10 @@ class Model(Problem):
                 f"({str(error).splitlines()[0]}); give all that rows need as data, and no number "
                 "of rows"
             ) from None
-        finite = np.isfinite(joint)
         if not finite.any():
             raise ConcordError(
                 f"model: its log density is {joint[0]} near its start; remove missing values from "
-                "its data, or give other initial values"
+                "its data, scale its columns, or give other initial values"
             )
         off = np.abs(parts - joint)[finite] / np.maximum(np.abs(joint[finite]), 1.0)
         if not off.max() <= TOLERANCE:
@@ -219,8 +252,18 @@ class Model(Problem):
         """Return center (dim,) and root (dim, dim) of the coordinates that a caller chooses."""
         if isinstance(coordinates, str) and coordinates == "unconstrained":
             return self.center, self.root
+        if self.local is not None:
+            raise ConcordError("coordinates: with a mask of local ones they are 'unconstrained'")
         if isinstance(coordinates, str) and coordinates == "laplace":
-            normal_fit = fit(self, self._start)
+            try:
+                normal_fit = fit(self, self._start)
+            except ConcordError as error:
+                reason = str(error).removeprefix("problem: ").partition(";")[0]
+                raise ConcordError(
+                    f"coordinates: there is no 'laplace' fit, since {reason}; where effects have a "
+                    "spread tau to be found, write them as mu + tau * z with z standard normal, or "
+                    "take 'unconstrained'"
+                ) from None
             return normal_fit.mean, np.linalg.cholesky(normal_fit.cov)
         if not isinstance(coordinates, (tuple, list)) or len(coordinates) != 2:
             raise ConcordError(
@@ -244,18 +287,22 @@ class Model(Problem):
             values = self.unconstrain(named)
         else:
             values = read_numbers(reference, "reference")
-        if values.ndim != 2 or values.shape[1] != self.dim or not np.isfinite(values).all():
+        size = share_all(self).dim
+        if values.ndim != 2 or values.shape[1] != size or not np.isfinite(values).all():
             raise ConcordError(
                 f"reference: draws of shape {values.shape} are none inside of the parameters' "
-                f"bounds; give finite ones, (draws, {self.dim}) or by name"
+                f"bounds; give finite ones, (draws, {size}) or by name"
             )
+        if self._plain:
+            return Draws(values)
         return Draws(np.linalg.solve(self.root, (values - self.center).T).T)
 
     def _check_reference(self, draws: Array) -> None:
         """Raise a ConcordError if the draws' mean gradient is far from zero, its posterior mean."""
         parts = (draws[k : k + SCORED, None] for k in range(0, len(draws), SCORED))
         everywhere = (np.repeat(x, self.agents, axis=1) for x in parts)
-        each = [self._pull_back(self._slope, x).sum(axis=1) for x in everywhere]
+        gradient = share_all(self).gradient
+        each = [gradient(x).sum(axis=1) for x in everywhere]
         scores = np.concatenate(each)
         with np.errstate(invalid="ignore", divide="ignore"):
             off = np.abs(scores.mean(axis=0)) / (scores.std(axis=0) / np.sqrt(len(draws)))
@@ -336,6 +383,7 @@ def from_shards(
     dim: int,
     coordinates: Coordinates = "unconstrained",
     reference: ReferenceDraws = None,
+    local: Sequence[bool] | None = None,
 ) -> Model:
     r"""Return the problem of a joint log density, built from functions of some of its rows.
 
@@ -353,6 +401,10 @@ def from_shards(
         Number of coordinates.
     coordinates, reference
         As of ``concord.from_pymc``; reference draws are unconstrained, (draws, dim).
+    local
+        A mask (dim,) of the coordinates that belong to the agent who holds them, as of
+        ``concord.Problem``: ``build`` takes the shared ones and those of one agent. Their prior
+        counts once for each agent, and must not depend on the shared ones (non-centered).
 
     Returns
     -------
@@ -380,22 +432,49 @@ def from_shards(
     own_densities = [build(rows) for rows in agent_rows]
     empty = build(np.zeros(0, dtype=np.intp))
     whole = build(np.sort(np.concatenate(agent_rows)))
-    share = 1 - 1 / len(agent_rows)
+    agents, mask = len(agent_rows), read_local(local, dim)
+    share = 1 - 1 / agents
+    is_local = np.zeros(dim, dtype=bool) if mask is None else mask
+
+    def shared_prior(x: Array) -> tuple[Array, Array]:
+        """Return the log prior of the shared coordinates, up to a constant, and its gradient."""
+        value, slope = map(np.asarray, empty(np.where(is_local, 0.0, x)))
+        return value, np.where(is_local, 0.0, slope)
 
     def at(x: Array, which: int) -> Array:
         """Return the agents' potentials (which = 0) or their gradients (1) at x."""
         densities = zip(own_densities, x.swapaxes(0, 1), strict=True)
-        both = [share * np.asarray(empty(xi)[which]) - f(xi)[which] for f, xi in densities]
+        both = [share * shared_prior(xi)[which] - f(xi)[which] for f, xi in densities]
         return np.stack(both, axis=1)
 
+    def prior_slope(x: Array) -> Array:
+        """Return the gradients of the agents' parts of the prior, as a potential."""
+        both = [share * shared_prior(xi)[1] - empty(xi)[1] for xi in x.swapaxes(0, 1)]
+        return np.stack(both, axis=1)
+
+    def joint(x: Array) -> Array:
+        """Return the log density of all rows, with the local coordinates' prior N times."""
+        own_prior = np.asarray(empty(x)[0]) - shared_prior(x)[0]
+        return np.asarray(whole(x)[0]) + (agents - 1) * own_prior
+
+    if mask is not None:
+        x = SPREADS[0] * np.random.default_rng(0).standard_normal((POINTS, dim))
+        off = np.abs(np.asarray(empty(x)[1]) - shared_prior(x)[1])[:, ~mask].max()
+        if not off <= TOLERANCE:
+            raise ConcordError(
+                "local: the prior of the local coordinates depends on the shared ones (its slope "
+                f"differs by {off:.1g}), so that nothing says how often it counts; write the model "
+                "non-centered, theta_i = mu + tau z_i with z_i ~ N(0, 1)"
+            )
     return Model(
         np.array([len(rows) for rows in agent_rows]),
         np.zeros(dim),
         lambda x: at(x, 0),
         lambda x: at(x, 1),
-        lambda x: np.stack([(share - 1) * empty(xi)[1] for xi in x.swapaxes(0, 1)], axis=1),
-        lambda x: np.asarray(whole(x)[0]),
+        prior_slope,
+        joint,
         coordinates=coordinates,
         reference=reference,
         hint="have build([]) return the prior alone, and each row's term depend on that row only",
+        local=mask,
     )

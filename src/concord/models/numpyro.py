@@ -137,7 +137,7 @@ class _NumPyro(Split):
                 f"model: no argument has {self.rows} rows, so that nothing says which agent owns "
                 "what the model reads; give the data as arguments"
             )
-        self.latents = []
+        self.latents, self.axes = [], {}
         for name, site in sites.items():
             if site["type"] == "sample":
                 self._add_site(name, site)
@@ -160,6 +160,10 @@ class _NumPyro(Split):
                 )
             self.observe(name, np.asarray(site["value"]), owned=frame is not None)
             return
+        shape = np.shape(site["value"])
+        if frame is not None:
+            place = len(shape) + frame - law.event_dim
+            self.axes[name] = [self.over if k == place else None for k in range(len(shape))]
         if getattr(law.support, "is_discrete", False):
             raise discrete_latent_error(name, "MixtureSameFamily")
         transform = biject_to(law.support)

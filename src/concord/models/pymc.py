@@ -128,6 +128,9 @@ class _PyMC(Split):
                 f"pymc.Model(coords={{{over!r}: ...}}), and give observed variables dims={over!r}"
             )
         self.model, self.over = model, over
+        self.axes = model.named_vars_to_dims
+        coords = model.coords.items()
+        self.axis_labels = {of: labels for of, labels in coords if labels is not None}
         self.rows = int(model.dim_lengths[over].eval())
         self.values = [model.rvs_to_values[variable] for variable in model.free_RVs]
         for variable, value in zip(model.free_RVs, self.values, strict=True):

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from concord import streams
 from concord.errors import ConcordError, short
 from concord.models.model import require_library
-from concord.models.weights import COPIES, Data, Evaluation, Settings, WeightPosterior
+from concord.models.weights import COPIES, Data, Evaluation, Rows, Settings, WeightPosterior
 from concord.options import Positive, build
 from concord.sampling.partition import PartitionLike
 
@@ -42,7 +42,7 @@ def from_torch(
     noise_sd: float = 1.0,
     prior_sd: float | None = 1.0,
     predict: Tensors | None = None,
-    test: Data | None = None,
+    test: Rows | None = None,
     initial: Starts | None = None,
     reference: object = None,
     evaluate: Evaluation = None,
@@ -67,7 +67,8 @@ def from_torch(
         have its type, mostly float32. Chains start at its own initialization, a draw for each
         chain, by the ``reset_parameters`` of its layers; other parameters start as they are.
     data
-        Features X (rows, ...) and targets y (rows,).
+        Features X (rows, ...) and targets y (rows,); or mappings from agents' names to theirs,
+        ``({name: X}, {name: y})`` or ``{name: (X, y)}``, without ``agents`` and ``shards``.
     agents, shards, partition, seed, rng
         As of ``concord.from_pymc``; labels y may be split by class (``dirichlet``).
     likelihood

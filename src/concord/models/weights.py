@@ -29,7 +29,9 @@ from concord.reference import read_reference
 from concord.values import check_masks
 
 Array = np.ndarray
-Data = tuple[ArrayLike, ArrayLike]  # features X (rows, ...) and targets y (rows, ...)
+Rows = tuple[ArrayLike, ArrayLike]  # features X (rows, ...) and targets y (rows, ...)
+# Rows, or those of each agent by its name: {name: (X, y)}, or ({name: X}, {name: y}).
+Data = Rows | Mapping[str, Rows] | tuple[Mapping[str, ArrayLike], Mapping[str, ArrayLike]]
 Evaluation = Literal["vmap", "loop"] | None  # none: the faster one
 
 ROWS = 1000  # of an agent, that are evaluated together where all rows are
@@ -44,7 +46,7 @@ class Settings(NamedTuple):
 
     sharding: Sharding
     prior_sd: float | None
-    test: Data | None
+    test: Rows | None
     reference: object
     evaluate: Evaluation
     memory: float
@@ -53,8 +55,8 @@ class Settings(NamedTuple):
 class WeightPosterior(OneDataSet):
     """A posterior of the weights of a network, of which a library evaluates the likelihood.
 
-    data: features X (rows, ...) and targets y (rows, ...). shapes: of the parameters, by name, in
-    the order of the weights x. dtype: the type of the weights.
+    data: features X (rows, ...) and targets y (rows, ...), or those of each agent by its name.
+    shapes: of the parameters, by name, in the order of the weights x. dtype: that of the weights.
 
     It has gradients, mini-batches, potentials, predictions, names and starts.
     """
@@ -66,9 +68,9 @@ class WeightPosterior(OneDataSet):
     def __init__(
         self, data: Data, shapes: Mapping[str, tuple[int, ...]], dtype: np.dtype, settings: Settings
     ) -> None:
-        self._X, self._y = read_rows(data, "data")
+        (self._X, self._y), sharding, self.agent_names = read_sites(data, settings.sharding)
         self.test = None if settings.test is None else read_rows(settings.test, "test")
-        parts = make_shards(len(self._y), labels_of(self._y), settings.sharding)
+        parts = make_shards(len(self._y), labels_of(self._y), sharding)
         self._rows, self._mask = pad_rows(parts)
         self.counts = np.array([len(part) for part in parts])
         self.agents, self.dtype, self._shapes = len(parts), np.dtype(dtype), dict(shapes)
@@ -238,6 +240,37 @@ class WeightPosterior(OneDataSet):
 def labels_of(y: Array) -> Array | None:
     """Return targets y as the labels by which rows may be split; None if they are no labels."""
     return y if y.ndim == 1 and y.dtype.kind in "iub" else None
+
+
+def read_sites(
+    data: object, sharding: Sharding
+) -> tuple[tuple[Array, Array], Sharding, tuple[str, ...] | None]:
+    """Return all rows of a caller's data, how agents share them, and the agents' names, if any.
+
+    data: as of ``from_torch``. sharding: what the caller says of it beside the data.
+    """
+    by_name: Mapping[object, object] = {}
+    if isinstance(data, Mapping):
+        by_name = data
+    elif isinstance(data, (tuple, list)) and any(isinstance(part, Mapping) for part in data):
+        X, y = data if len(data) == 2 else (None, None)
+        if not isinstance(X, Mapping) or not isinstance(y, Mapping) or X.keys() != y.keys():
+            raise ConcordError("data: give two mappings, X and y, with the same names as keys")
+        by_name = {name: (X[name], y[name]) for name in X}
+    if not by_name:
+        return read_rows(data, "data"), sharding, None
+    if sharding[:2] != (None, None):
+        raise ConcordError("agents: the data say which they are; leave agents and shards out")
+    pairs = [read_rows(pair, f"data[{name!r}]") for name, pair in by_name.items()]
+    shapes = {X.shape[1:] for X, _ in pairs}
+    if len(shapes) > 1:
+        raise ConcordError(
+            f"data: rows of X have the shapes {short(shapes)}; give all agents the same features"
+        )
+    ends = np.cumsum([len(y) for _, y in pairs])
+    X, y = (np.concatenate(column) for column in zip(*pairs, strict=True))
+    shards = np.split(np.arange(ends[-1]), ends[:-1])
+    return (X, y), (None, shards, *sharding[2:]), tuple(map(str, by_name))
 
 
 def read_rows(data: object, name: str) -> tuple[Array, Array]:

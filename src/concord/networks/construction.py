@@ -103,9 +103,14 @@ def _read_graph(graph: object, agents: int | None, options: Mapping[str, object]
     if isinstance(graph, str):
         graph = {"kind": graph}
     if isinstance(graph, Mapping):
+        if "kind" not in graph:
+            raise ConcordError(
+                f"network: {short(dict(graph))} has no kind; give one, such as {{'kind': 'ring'}}, "
+                "or of a mapping of neighbors networkx.Graph({...})"
+            )
         if agents is None:
             raise ConcordError(f"network {short(dict(graph))} has no size; give agents")
-        topology = {"kind": None, **graph, **options}
+        topology = {**graph, **options}
         if kinds.exists("topologies", topology["kind"]):
             _check_keys(topology)
         return build_graph(**topology, agents=agents, where="network")

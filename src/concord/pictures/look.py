@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 COLUMN, FULL = 3.4, 7.0  # inches: of a column, and of a page
 SMALL = 6.5  # points, the smallest text
 
-RC: Any = {
+RC: dict[str, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 8,

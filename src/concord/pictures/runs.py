@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from concord.distances import Posterior, count_least_chains, name_results, read_posterior, w2
-from concord.errors import require_known
+from concord.errors import require_known, suggest_names
 from concord.laws.exact import Law
 from concord.pictures import look
 from concord.sampling.trace import Trace
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 COORDINATES = 4  # that are drawn if none are chosen
 AGENTS = 4  # whose lines can be told apart
@@ -125,6 +128,7 @@ def choose_coordinates(result: Trace | Law, dim: int, chosen: Sequence[object] |
     return [*every] if chosen is None else [places[str(name)] for name in chosen]
 
 
+@suggest_names
 @look.styled
 def plot_w2(
     results: Mapping[str, Trace | Law] | Iterable[Trace | Law] | Trace | Law,
@@ -220,13 +224,13 @@ def _draw_w2(
         floor = np.full(2, float(distance.floor.max()))
     agents, average = _split(distance.value)
     at = agents.argmax("agent")
-    ends = (_split(distance[end])[0].isel(agent=at) for end in ("lo", "hi"))
+    lo, hi = (_split(distance[end])[0].isel(agent=at) for end in ("lo", "hi"))
     axes.plot(draws, agents.max("agent"), color=color, label=name)
-    axes.fill_between(draws, *ends, color=color, **look.BAND)
+    axes.fill_between(draws, lo, hi, color=color, **look.BAND)
     axes.plot(draws, average, color=color, linestyle=look.AVERAGE_STYLE)
     axes.plot(draws, floor, **{**look.FLOOR, "color": color})
 
 
-def _split(values: Any) -> tuple[Any, Any]:
+def _split(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
     """Return the distances of the agents, and that of their average, of both over draws."""
     return values.isel(agent=values.agent != "average"), values.sel(agent="average")

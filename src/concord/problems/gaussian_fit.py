@@ -9,6 +9,8 @@ KL(N(m, L L^T), pi). Expectations are means over antithetic Sobol points, whiten
 quadratic potentials are exact. Newton's method finds the mode, where the fit begins.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from functools import lru_cache
@@ -20,7 +22,7 @@ from concord.contracts import dtype_of
 from concord.errors import ConcordError
 from concord.laws.gaussian import Gaussian
 from concord.laws.reference_laws import Draws
-from concord.local_coordinates import PosteriorByAgent
+from concord.local_coordinates import PosteriorByAgent, number_coordinates
 from concord.problem import Problem, Quadratic, local_of
 from concord.problems.share_all import share_all
 
@@ -46,6 +48,10 @@ class Fit(NamedTuple):
     mode: the posterior's mode, (dim,).
 
     converged: whether the fit converged; if not, it is the Gaussian at the mode.
+
+    local, of_all: where agents hold local coordinates, their mask (dim,), and the fit of the whole
+    model (``share_all``). Mean, covariance and mode are then those of what each agent holds, with a
+    first axis of agents.
     """
 
     mean: np.ndarray
@@ -54,11 +60,21 @@ class Fit(NamedTuple):
     shift: np.ndarray
     mode: np.ndarray
     converged: bool = True
+    local: np.ndarray | None = None
+    of_all: Fit | None = None
 
     @property
-    def law(self) -> Gaussian:
-        """Return the fit as a ``Gaussian`` that results can be compared with."""
-        return Gaussian(self.mean, self.cov)
+    def law(self) -> Gaussian | PosteriorByAgent:
+        """Return the fit as a law that results can be compared with."""
+        if self.of_all is None or self.local is None:
+            return Gaussian(self.mean, self.cov)
+        return PosteriorByAgent(self.whole, self.local, len(self.shift))
+
+    @property
+    def whole(self) -> Gaussian:
+        """Return the Gaussian of all coordinates of the model."""
+        of = self.of_all or self
+        return Gaussian(of.mean, of.cov)
 
 
 def fit(problem: Problem, start: np.ndarray | float = 0.0) -> Fit:
@@ -69,13 +85,11 @@ def fit(problem: Problem, start: np.ndarray | float = 0.0) -> Fit:
     Raises
     ------
     ConcordError
-        If no mode is found, the Hessian there is not positive definite, or coordinates are local.
+        If no mode is found, or the Hessian there is not positive definite.
     """
-    if local_of(problem) is not None:
-        raise ConcordError(
-            "problem: a Gaussian is fitted to coordinates that all agents share; give "
-            "concord.share_all(problem)"
-        )
+    local = local_of(problem)
+    if local is not None:
+        return _fit_with_local(problem, local, start)
     if isinstance(problem, Quadratic) and problem.posterior is not None:
         law = problem.posterior
         return Fit(law.mean, law.cov, problem.gram, problem.shift, law.mean)
@@ -88,6 +102,28 @@ def fit(problem: Problem, start: np.ndarray | float = 0.0) -> Fit:
             return converged
     slopes = field(np.broadcast_to(top, (1, problem.agents, problem.dim)))[0]
     return Fit(top, cov, hessians, hessians @ top - slopes, top, converged=False)
+
+
+def _fit_with_local(problem: Problem, local: np.ndarray, start: np.ndarray | float) -> Fit:
+    """Fit a Gaussian to the whole model, and return what each agent holds of it.
+
+    local: the mask of the problem's local coordinates, (dim,).
+    """
+    places = number_coordinates(local, problem.agents)
+    begin = np.empty(places.max() + 1)
+    begin[places] = start
+    whole = fit(share_all(problem), begin)
+    agent, rows, columns = np.arange(problem.agents)[:, None], places[:, :, None], places[:, None]
+    return Fit(
+        whole.mean[places],
+        whole.cov[rows, columns],
+        whole.hessians[agent[..., None], rows, columns],
+        whole.shift[agent, places],
+        whole.mode[places],
+        whole.converged,
+        local,
+        whole,
+    )
 
 
 def gradient_field(problem: Problem) -> Field:
@@ -255,7 +291,7 @@ def estimate_posterior(problem: Problem) -> Draws | PosteriorByAgent:
     )
     if ((outer < 1.5 * inner) & (outer < problem.dim + 6)).any():
         raise ConcordError(f"posterior: its tails fall too slowly for weighted points; {remedy}")
-    center, wider = normal_fit.law, math.sqrt(1 + problem.dim**-0.5)
+    center, wider = normal_fit.whole, math.sqrt(1 + problem.dim**-0.5)
     for _ in range(2):
         rays, weights = weigh(problem, center, DRAWN, wider)
         law = Draws(center.mean + rays, weights)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from concord.local_coordinates import embed_quadratics, number_coordinates
+from concord.local_coordinates import embed_quadratics, name_coordinates, number_coordinates
 from concord.problem import Problem, Quadratic, local_of
 from concord.problems import function_problem
 from concord.problems.quadratic_problem import QuadraticProblem
@@ -35,8 +35,13 @@ def share_all(problem: Problem) -> Problem:
     local, agents = local_of(problem), problem.agents
     if local is None:
         return problem
+    agent_names = getattr(problem, "agent_names", None)
+    coordinates = getattr(problem, "coordinate_names", None)
+    names = name_coordinates(local, agent_names or range(agents), coordinates)
     if isinstance(problem, Quadratic):
-        return QuadraticProblem(*embed_quadratics(problem.gram, problem.shift, local))
+        whole = QuadraticProblem(*embed_quadratics(problem.gram, problem.shift, local))
+        whole.agent_names, whole.coordinate_names = agent_names, names
+        return whole
     agent, places = np.arange(agents)[:, None], number_coordinates(local, agents)
 
     def gradient(x: np.ndarray) -> np.ndarray:
@@ -46,9 +51,11 @@ def share_all(problem: Problem) -> Problem:
         return slopes
 
     potential = getattr(problem, "potential", None)
-    return function_problem.Problem(
+    shared = function_problem.Problem(
         gradient,
         agents=agents,
         dim=int(places.max()) + 1,
         potential=None if potential is None else lambda x: potential(x[:, agent, places]),
     )
+    shared.agent_names, shared.coordinate_names = agent_names, names
+    return shared

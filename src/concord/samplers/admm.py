@@ -23,7 +23,7 @@ a gradient where it is a closed form, or those of its inner solver.
 Needs: a connected network, or no edges at all; a problem with ``minimize``.
 """
 
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -32,7 +32,7 @@ from concord.errors import ConcordError
 from concord.needs import Needs
 from concord.networks.network import Network
 from concord.options import Positive
-from concord.problem import Problem
+from concord.problem import CountedProblem, Problem
 from concord.sampler import FullGradientSampler
 
 
@@ -78,7 +78,9 @@ class ADMM(FullGradientSampler[State]):
         """Return the state at x0, (chains, agents, dim), with dual variables u = 0."""
         return State(x0, np.zeros_like(x0))
 
-    def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
+    def step(
+        self, state: State, k: int, problem: CountedProblem, network: Network, rng: Generator
+    ) -> State:
         """Take a primal and a dual step of all agents, with u = p / rho.
 
         The primal step solves, for x', grad f_i(x_i') + 2 rho deg_i x_i' = rho (deg_i x_i + sum_j

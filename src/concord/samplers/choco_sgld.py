@@ -20,7 +20,7 @@ Price: a compressed vector to every neighbor and a gradient (or mini-batch) of e
 Needs: a connected network, or no edges at all, on which everything arrives.
 """
 
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -30,7 +30,7 @@ from concord.networks.compressions import Compression
 from concord.networks.network import Network
 from concord.networks.weights import Weights
 from concord.options import PositiveShare
-from concord.problem import Problem
+from concord.problem import CountedProblem, Problem
 from concord.sampler import Sampler, langevin_noise
 from concord.sampling.schedules import Schedule
 
@@ -62,7 +62,9 @@ class CHOCOSGLD(Sampler[State]):
         """Return the state at x0, (chains, agents, dim), with estimates x0 at all neighbors."""
         return State(x0, x0)
 
-    def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
+    def step(
+        self, state: State, k: int, problem: CountedProblem, network: Network, rng: Generator
+    ) -> State:
         """Update the shared estimates, then move x by consensus and Langevin steps.
 
         With e the estimates: e' = e + C(x - e), x' = x + varsigma (W e' - e') - eta grad f(x) +

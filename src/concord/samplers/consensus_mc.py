@@ -26,7 +26,7 @@ agent: draws are sent once, in the end, the Lambda_i with them and not counted.
 Needs: a server, or a single agent; potentials that are densities by themselves.
 """
 
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -35,7 +35,7 @@ from concord import conditionals
 from concord.needs import Needs, check_positive_definite, require
 from concord.networks.network import Network
 from concord.options import Index
-from concord.problem import Problem, Quadratic
+from concord.problem import CountedProblem, Problem, Quadratic
 from concord.sampler import FullGradientSampler, langevin_noise
 from concord.sampling.schedules import Schedule
 
@@ -86,7 +86,9 @@ class ConsensusMC(FullGradientSampler[State]):
         if problem is not None and isinstance(problem, Quadratic):
             check_positive_definite(problem.gram)
 
-    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
+    def init(
+        self, x0: np.ndarray, problem: CountedProblem, network: Network, rng: Generator
+    ) -> State:
         """Return the state at x0, (chains, agents, dim), with moments of no draws yet."""
         chains, agents, dim = x0.shape
         z = np.zeros((chains, dim) if self.combine == "gaussian" else 0)
@@ -96,7 +98,9 @@ class ConsensusMC(FullGradientSampler[State]):
             laws = conditionals.invert_precisions(problem.gram)
         return State(x0, np.zeros_like(x0), squares, np.zeros(1), z, *laws)
 
-    def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
+    def step(
+        self, state: State, k: int, problem: CountedProblem, network: Network, rng: Generator
+    ) -> State:
         """Draw x_i of every agent, and add it to the agent's moments after the warm-up."""
         x, mean, squares, draws, z, covariance, root = state
         if self.step_size is None:

@@ -37,7 +37,7 @@ x and the gradients to every neighbor, with ``mala`` a third vector, with the ot
 Needs: a connected network, or no edges, on which everything arrives; Hessians for corrections.
 """
 
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -46,7 +46,7 @@ from concord.errors import ConcordError
 from concord.needs import Needs, refuse_local, require
 from concord.networks.network import Network
 from concord.networks.weights import Weights
-from concord.problem import Problem
+from concord.problem import CountedProblem, Problem
 from concord.sampler import FullGradientSampler, track_average
 from concord.sampling.schedules import Schedule
 
@@ -101,7 +101,9 @@ class DMALA(FullGradientSampler[State]):
         width = {"none": 0, "mala": x0.shape[-1]}.get(self.correction, 1)
         return State(x0, np.zeros_like(x0), np.zeros_like(x0[..., :1].repeat(width, -1)))
 
-    def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
+    def step(
+        self, state: State, k: int, problem: CountedProblem, network: Network, rng: Generator
+    ) -> State:
         """Track the average gradient, propose moves along it, accept or reject them, and mix."""
         (x, rest, remainder), epsilon = state, self.step_size(k)
         tracked, rest = track_average(network, self.weights, -problem.gradient(x), rest)

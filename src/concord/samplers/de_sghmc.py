@@ -14,7 +14,7 @@ Needs: a connected network, or no edges at all.
 """
 
 from math import sqrt
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -23,7 +23,7 @@ from concord.needs import Needs
 from concord.networks.network import Network
 from concord.networks.weights import Weights
 from concord.options import NonNegative, Positive
-from concord.problem import Problem
+from concord.problem import CountedProblem, Problem
 from concord.sampler import OrderedSampler
 from concord.sampling.schedules import Schedule
 
@@ -54,7 +54,9 @@ class DESGHMC(OrderedSampler[State]):
         v = self.initial_velocity_sd * rng.standard_normal(x0.shape)
         return State(x0, v.astype(x0.dtype, copy=False))
 
-    def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
+    def step(
+        self, state: State, k: int, problem: CountedProblem, network: Network, rng: Generator
+    ) -> State:
         """Take a Langevin step of the velocities, then mix positions and move by them.
 
         v' = v - eta (gamma v + grad f(x)) + sqrt(2 gamma eta) w and x' = W x + eta v'

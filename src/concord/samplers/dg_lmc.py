@@ -30,7 +30,7 @@ gradients and two potentials more, and as many messages again for the odds.
 Needs: a server, or a single agent.
 """
 
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -39,7 +39,7 @@ from concord.conditionals import coupling_matrices
 from concord.needs import Needs, require
 from concord.networks.network import Network
 from concord.options import Count, Positive, Some
-from concord.problem import Problem
+from concord.problem import CountedProblem, Problem
 from concord.sampler import FullGradientSampler, langevin_noise
 from concord.sampling.schedules import Schedule
 
@@ -84,7 +84,9 @@ class DGLMC(FullGradientSampler[State]):
             x0 = np.repeat(x0[:, :1], network.agents, axis=1)  # one theta, which may stay
         return State(x0, x0)
 
-    def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
+    def step(
+        self, state: State, k: int, problem: CountedProblem, network: Network, rng: Generator
+    ) -> State:
         """Take n Langevin steps of the copies z, draw theta given them, and accept or reject it."""
         (x, z), gamma, agents = state, self.step_size(k), network.agents
         _, inverse, _ = coupling_matrices(self.coupling, problem.dim)
@@ -102,12 +104,22 @@ class DGLMC(FullGradientSampler[State]):
             network.active = np.repeat(accepted[:, None], agents, axis=1)
         return State(theta, z)
 
-    def _descend(self, z: np.ndarray, theta: np.ndarray, gamma: float, problem: Any) -> np.ndarray:
+    def _descend(
+        self, z: np.ndarray, theta: np.ndarray, gamma: float, problem: CountedProblem
+    ) -> np.ndarray:
         """Return z - gamma (G grad f(z) + (z - theta) / rho), (chains, agents, dim), like z."""
         G = coupling_matrices(self.coupling, problem.dim)[2]
         return z - gamma * (np.dot(problem.gradient(z), G) + (z - theta) / self.tolerance)
 
-    def _log_odds(self, x: Any, theta: Any, z: Any, gamma: float, problem: Any, rng: Any) -> Any:
+    def _log_odds(
+        self,
+        x: np.ndarray,
+        theta: np.ndarray,
+        z: np.ndarray,
+        gamma: float,
+        problem: CountedProblem,
+        rng: Generator,
+    ) -> np.ndarray:
         """Return the logarithm of the odds by which theta is accepted in place of x, (chains,).
 
         z: the copies, from which particles step with size gamma.

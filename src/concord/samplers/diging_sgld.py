@@ -22,7 +22,7 @@ Needs: a connected network, or no edges at all; with privacy any ``on_loss`` but
 which begins with the first tracked gradients, as they are.
 """
 
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -31,7 +31,7 @@ from concord.errors import ConcordError
 from concord.needs import Needs
 from concord.networks.network import Network
 from concord.networks.weights import Weights
-from concord.problem import Problem
+from concord.problem import CountedProblem, Problem
 from concord.sampler import Sampler, langevin_noise, track_average
 from concord.sampling.schedules import Schedule
 
@@ -63,7 +63,9 @@ class DIGingSGLD(Sampler[State]):
                 "begins with, which privacy does not hide; use keep_own_weight, or remove privacy"
             )
 
-    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
+    def init(
+        self, x0: np.ndarray, problem: CountedProblem, network: Network, rng: Generator
+    ) -> State:
         """Return the state at x0, (chains, agents, dim), with v = 0.
 
         Opens a second channel for the tracked gradients; neighbors know the full ones at x0.
@@ -71,7 +73,9 @@ class DIGingSGLD(Sampler[State]):
         network.open_channel(problem.full_gradient(x0))
         return State(x0, np.zeros_like(x0))
 
-    def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
+    def step(
+        self, state: State, k: int, problem: CountedProblem, network: Network, rng: Generator
+    ) -> State:
         """Move x along the tracked gradients y = v + grad f(x), and mix y.
 
         x' = W x - eta y + sqrt(2 eta) w and v' = W y - grad f(x), so that y' = v' + grad f(x').

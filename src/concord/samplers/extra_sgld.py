@@ -23,7 +23,7 @@ Price: a vector to every neighbor and a gradient (or mini-batch) of every agent 
 Needs: a connected network, or no edges at all.
 """
 
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from msgspec import Meta
@@ -32,7 +32,7 @@ from numpy.random import Generator
 from concord.needs import Needs
 from concord.networks.network import Network
 from concord.networks.weights import Weights
-from concord.problem import Problem
+from concord.problem import CountedProblem, Problem
 from concord.sampler import Sampler, langevin_noise
 from concord.sampling.schedules import Schedule
 
@@ -60,7 +60,9 @@ class EXTRASGLD(Sampler[State]):
         """Return the state at x0, (chains, agents, dim), with corrections u = 0."""
         return State(x0, np.zeros_like(x0))
 
-    def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
+    def step(
+        self, state: State, k: int, problem: CountedProblem, network: Network, rng: Generator
+    ) -> State:
         """Mix and move positions, and correct for their distance from the neighbors.
 
         x' = W x - eta grad f(x) - u + sqrt(2 eta) w and u' = u + h (x - W x).

@@ -31,7 +31,7 @@ from numpy.random import Generator
 from concord.needs import Needs, check_positive_definite, require
 from concord.networks.network import Network
 from concord.options import Count
-from concord.problem import Problem
+from concord.problem import CountedProblem, Problem
 from concord.random import draw_choice
 from concord.sampler import Sampler, langevin_noise
 from concord.sampling.schedules import Schedule
@@ -82,7 +82,9 @@ class FSGLD(Sampler[State]):
         matrix = precisions.sum(axis=0) - network.agents * precisions
         return State(x0, matrix, shifts.sum(axis=0) - network.agents * shifts)
 
-    def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
+    def step(
+        self, state: State, k: int, problem: CountedProblem, network: Network, rng: Generator
+    ) -> State:
         """Draw agent s of each chain, move theta n times along its gradient, and send it to all."""
         gamma, agents, theta = self.step_size(k), network.agents, state.x[:, :1]
         drawn = draw_choice(rng, [1 / agents] * agents, len(theta))[:, None]

@@ -22,7 +22,7 @@ its neighbors, who need it later (the paper says "broadcast", and counts one).
 Needs: a connected network of two agents or more.
 """
 
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from msgspec import field, structs
@@ -34,7 +34,7 @@ from concord.networks.graph import Graph
 from concord.networks.network import Network
 from concord.networks.trigger import trigger_of
 from concord.options import NonNegative
-from concord.problem import Problem
+from concord.problem import CountedProblem, Problem
 from concord.random import activity, draw_ticks
 from concord.sampler import FullGradientSampler
 from concord.sampling.schedules import Schedule
@@ -100,7 +100,9 @@ class GossipULA(FullGradientSampler[State]):
         trigger, no_draws = trigger_of(self), np.empty(0)
         return State(x0, x0[:0] if trigger is None else trigger.start(x0), no_draws, no_draws)
 
-    def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
+    def step(
+        self, state: State, k: int, problem: CountedProblem, network: Network, rng: Generator
+    ) -> State:
         """Move a pair of neighbors in each chain, and no other agent, by one tick."""
         state, tick = draw_ticks(state, k, network.graph, rng)
         x, pair, chains = state.x, state.pairs[tick], np.arange(len(state.x))[:, None]

@@ -41,7 +41,7 @@ from concord.conditionals import invert_precisions, multiply_each
 from concord.needs import Needs, require
 from concord.networks.network import Network
 from concord.options import Positive
-from concord.problem import Problem
+from concord.problem import CountedProblem, Problem
 from concord.sampler import FullGradientSampler, langevin_noise
 from concord.sampling.schedules import Schedule
 
@@ -96,7 +96,9 @@ class GraphGibbs(FullGradientSampler[State]):
             return State(x0, np.empty(0), np.empty(0))
         return State(x0, *invert_precisions(self._precisions(problem, network)))
 
-    def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
+    def step(
+        self, state: State, k: int, problem: CountedProblem, network: Network, rng: Generator
+    ) -> State:
         """Draw all agents, color by color, each given its neighbors' latest positions."""
         (x, covariance, root), ties = state, 1 / self.tolerance
         # Noise and gradients are those of all colors: an agent is where it was until its turn.

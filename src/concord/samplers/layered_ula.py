@@ -33,7 +33,7 @@ server, and theta, which is not compressed, back from it, per step.
 Needs: a server, or a single agent.
 """
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from msgspec import Meta
@@ -42,6 +42,7 @@ from numpy.random import Generator
 from concord.libraries import special
 from concord.needs import Needs
 from concord.networks.network import Network
+from concord.problem import CountedProblem
 from concord.sampler import Positions, Sampler
 from concord.sampling.schedules import Schedule
 
@@ -62,7 +63,7 @@ class LayeredULA(Sampler[Positions]):
     ] = None
 
     def step(
-        self, state: Positions, k: int, problem: Any, network: Network, rng: Generator
+        self, state: Positions, k: int, problem: CountedProblem, network: Network, rng: Generator
     ) -> Positions:
         """Move theta along the sum of the agents' gradients, as the server decodes them."""
         gamma, agents = self.step_size(k), network.agents

@@ -33,7 +33,8 @@ for a renewal two vectors more and a full gradient, and then two mini-batches fo
 Needs: a connected network, or no edges; a lossless one to renew or communicate at random.
 """
 
-from typing import Annotated, Any, ClassVar, NamedTuple
+import math
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -43,7 +44,7 @@ from concord.needs import Needs, refuse_local
 from concord.networks.network import Network
 from concord.networks.weights import Weights
 from concord.options import Count, PositiveShare, Share
-from concord.problem import Problem
+from concord.problem import CountedProblem, Problem
 from concord.random import draw_bool
 from concord.sampler import Sampler
 from concord.sampling.schedules import Schedule
@@ -97,7 +98,9 @@ class LocalSGLD(Sampler[State]):
             return State(x0, nothing, nothing)
         return State(x0, zeros if hasattr(problem, "full_cost") else nothing, zeros)
 
-    def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
+    def step(
+        self, state: State, k: int, problem: CountedProblem, network: Network, rng: Generator
+    ) -> State:
         """Take T local Langevin steps, then average over neighbors in chains that communicate."""
         gamma, tau = self.step_size(k), self.common_noise
         if self.renewal is not None:
@@ -106,15 +109,17 @@ class LocalSGLD(Sampler[State]):
         x, reference, control = state
         for _ in range(self.period):
             g = problem.reduced_gradient(x, reference, control)
-            noise = rng.standard_normal(x.shape, dtype=x.dtype.type) * np.sqrt(1 - tau)
+            noise = rng.standard_normal(x.shape, dtype=x.dtype.type) * math.sqrt(1 - tau)
             if tau:
                 shared = rng.standard_normal(x[:, :1].shape, dtype=x.dtype.type)
-                noise = noise + np.sqrt(tau / network.agents) * shared
-            x = x - gamma * g + np.sqrt(2 * gamma) * noise
+                noise = noise + math.sqrt(tau / network.agents) * shared
+            x = x - gamma * g + math.sqrt(2 * gamma) * noise
         averaging = draw_bool(rng, self.communication, len(x)) if self.communication < 1 else None
         return State(network.mix(self.weights, x, chains=averaging), reference, control)
 
-    def _renew(self, state: State, renewed: np.ndarray, problem: Any, network: Network) -> State:
+    def _renew(
+        self, state: State, renewed: np.ndarray, problem: CountedProblem, network: Network
+    ) -> State:
         """Renew the references r = W x and controls c = W grad f(r) of some chains.
 
         renewed: a mask of these chains, (chains,).

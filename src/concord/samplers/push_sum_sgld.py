@@ -19,7 +19,7 @@ Needs: a network on which a path leads from every agent to every other, or no ed
 vectors may not arrive, senders that keep what does not.
 """
 
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -27,7 +27,7 @@ from numpy.random import Generator
 from concord.errors import ConcordError
 from concord.needs import Needs
 from concord.networks.network import Network
-from concord.problem import Problem
+from concord.problem import CountedProblem, Problem
 from concord.sampler import Sampler, langevin_noise
 from concord.sampling.schedules import Schedule
 
@@ -70,7 +70,9 @@ class PushSumSGLD(Sampler[State]):
         """Return the state at z = x0, (chains, agents, dim), and y = 1."""
         return State(x0, np.ones_like(x0[..., 0]))
 
-    def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
+    def step(
+        self, state: State, k: int, problem: CountedProblem, network: Network, rng: Generator
+    ) -> State:
         """Mix x = y z and y by A, take a Langevin step, and divide: z' = x' / y'.
 
         x' = A (y z) - eta grad f(z) + sqrt(2 eta) w and y' = A y.

@@ -24,7 +24,7 @@ and a full gradient of every agent where they are renewed.
 Needs: a server, or a single agent.
 """
 
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -34,7 +34,7 @@ from concord.needs import Needs, require
 from concord.networks.compressions import Compression
 from concord.networks.network import Network
 from concord.options import Count, Share
-from concord.problem import Problem
+from concord.problem import CountedProblem, Problem
 from concord.random import draw_subsets
 from concord.sampler import Sampler, langevin_noise
 from concord.sampling.schedules import Schedule
@@ -90,14 +90,18 @@ class QLSD(Sampler[State]):
                 "has not; use zero"
             )
 
-    def init(self, x0: np.ndarray, problem: Any, network: Network, rng: Generator) -> State:
+    def init(
+        self, x0: np.ndarray, problem: CountedProblem, network: Network, rng: Generator
+    ) -> State:
         """Return the state at x0, (chains, agents, dim), with memories and control variates."""
         m, nothing = np.zeros_like(x0), np.empty(0)
         if self.memory_start == "mode":
             m = problem.full_gradient(m + problem.posterior.mean)
         return State(x0, m, nothing, nothing) if self.renewal is None else State(x0, m, x0, m)
 
-    def step(self, state: State, k: int, problem: Any, network: Network, rng: Generator) -> State:
+    def step(
+        self, state: State, k: int, problem: CountedProblem, network: Network, rng: Generator
+    ) -> State:
         """Move theta along the participants' compressed gradients, and update their memories."""
         (x, m, reference, control), gamma, agents = state, self.step_size(k), network.agents
         theta, participants = np.repeat(x[:, :1], agents, axis=1), self.participants or agents

@@ -8,14 +8,14 @@ coordinates of its own; the provenance is the file's.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from concord.errors import ConcordError, nearest, short
+from concord.errors import ConcordError, nearest, short, suggest_names
 from concord.libraries import pictures
 from concord.options import Index, build
 from concord.summary import WithLabels, count_named
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 GROUPS = ("posterior", "sample_stats")
 POSITIONS = ("x", "x_average")
 COORDINATES = ("chain", "draw", "agent")
+AXES = (*COORDINATES, "dim")  # whose names are taken
 
 # What is infinite, and not unknown, of a chain that diverged.
 ERRORS = ("consensus_error", "misclassified")
@@ -41,13 +42,36 @@ WARM_UP = 0.1
 
 @dataclass(repr=False)
 class Trace(WithLabels):
-    """A run's recorded arrays, by name, with axes chain, draw and agent.
+    """What ``concord.sample`` returns: a run's draws, and what its agents paid, by name.
 
+    ``trace["x"]`` has the positions, (chains, draws, agents, dim), ``trace["x_average"]`` their
+    mean over agents, and ``trace["unicasts"]``, ``["broadcasts"]`` and ``["gradients"]`` what has
+    been paid up to each draw.
+
+    Attributes
+    ----------
     variables
-        name -> (dimension names, array); dimensions are chain, draw, agent, dim. Averages have
-        the variables <name>_mean and <name>_sd without draw, their own axes <name>_dim_0, ...
-    Fields draw and agent are coordinates, the recorded iterations and agents; attributes hold the
-    provenance. ``named`` returns the parameters of a model by name at positions (..., dim).
+        Names of what was recorded, each with its dimensions (of chain, draw, agent, dim) and its
+        array. Averages have <name>_mean and <name>_sd, without draw, and their own axes
+        <name>_dim_0, ...
+    draw
+        The recorded iterations, (draws,); 0 is the start.
+    agent
+        The numbers of the recorded agents, (agents,).
+    attributes
+        The provenance: versions, seed, sampler, network.
+    named
+        Of a model, a function from positions (..., dim) to its parameters by name.
+    axes, labels
+        Of a model, the names of its parameters' axes, and those along such an axis.
+
+    Examples
+    --------
+    >>> import concord
+    >>> problem = concord.problems.quadratic(H=[[[1.0]], [[2.0]]], b=[[1.0], [0.0]])
+    >>> trace = concord.sample("de_sgld", problem, "ring", step_size=0.1, iterations=50, chains=4)
+    >>> trace["x"].shape, trace.draw[-1].item()
+    ((4, 51, 2, 1), 50)
     """
 
     variables: dict[str, tuple[tuple[str, ...], np.ndarray]]
@@ -55,6 +79,8 @@ class Trace(WithLabels):
     agent: np.ndarray
     attributes: dict[str, str] = field(default_factory=dict)
     named: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
+    axes: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
+    labels: Mapping[str, Sequence[object]] = field(default_factory=dict)
 
     def summary(self) -> dict[str, object]:
         """Return the sampler, the network, the sizes and the number of diverged chains, by name."""
@@ -150,6 +176,7 @@ class Trace(WithLabels):
 
         return xarray.Dataset(self.variables, self.coordinates(), self.attributes)
 
+    @suggest_names
     def to_arviz(self, warm_up: int | None = None) -> xarray.DataTree:
         """Return the groups posterior and sample_stats for ArviZ 1, without the warm-up.
 
@@ -187,12 +214,21 @@ class Trace(WithLabels):
         groups = {group: data[names] for group, names in self.groups().items()}
         if self.named is not None and "x" in data:
             parameters = {
-                name: (data.x.dims[:3] + tuple(f"{name}_dim_{k}" for k in range(of.ndim - 3)), of)
+                name: (data.x.dims[:3] + self._axes_of(name, of.ndim - 3), of)
                 for name, of in self.named(data.x.values).items()
             }
-            groups["posterior"] = groups["posterior"].drop_vars("x").assign(parameters)
+            posterior = groups["posterior"].drop_vars("x").assign(parameters)
+            named = {*posterior.dims} - {*AXES}
+            labels = {name: [*of] for name, of in self.labels.items() if name in named}
+            groups["posterior"] = posterior.assign_coords(labels)
         root = xarray.Dataset(attrs=self.attributes)
         return xarray.DataTree.from_dict({"/": root, **groups})
+
+    def _axes_of(self, name: str, count: int) -> tuple[str, ...]:
+        """Return the names of a parameter's own axes, as the model has them, or by number."""
+        own = [*(self.axes.get(name) or ())]
+        own = own if len(own) == count and not {*own} & {*AXES} else [None] * count
+        return tuple(axis or f"{name}_dim_{k}" for k, axis in enumerate(own))
 
     def rows_after(self, warm_up: int | None = None) -> np.ndarray:
         """Return the rows of the recorded iterations after a warm-up, as ``to_arviz`` takes it.

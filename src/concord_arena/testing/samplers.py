@@ -1,6 +1,6 @@
 """The contract of samplers: what every sampler must do, as checks of its class."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice, product
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from concord.options import build
 from concord.problem import CountedProblem, local_of
 from concord.sampler import check_state
 from concord.sampling.schedules import Schedule
+from concord_arena.scores import LEVELS, select_target
 from concord_arena.testing.variants import (
     GRAPHS,
     GradientOnly,
@@ -279,12 +280,39 @@ def tends_to_the_posterior(sampler: Any) -> None:
     posterior and stay close to it. A sampler that samples another law by design names it in
     ``biased``.
     """
+    _expect_posterior(sampler, None)
+
+
+def local_coordinates_stay_at_home(sampler: Any) -> None:
+    """Check a sampler on a problem whose last coordinate belongs to the agent who holds it.
+
+    Where that of agent 0 is moved, those of others are as before after a step, and small steps lead
+    to the posterior. A sampler that is not right there refuses the problem (``Needs.local``).
+    """
+    local = [False, False, True]
+    for variant, graph in product(variants(sampler), GRAPHS):
+        trial = Trial(variant, Network(graph), regression(graph.agents, 3, local))
+        if not trial.is_allowed:
+            continue
+        ends = []
+        for move in (0.0, 1.0):
+            state, walk = trial.begin(trial.draw(2), stream("home"))
+            x = state.x.copy()
+            x[:, 0, -1] += move
+            ends.append(walk(state._replace(x=x), [0], stream()).x[:, 1:, -1])
+        same = np.allclose(*ends, 1e-9, 1e-9, equal_nan=True)
+        expect(same, "agents learn of what agent 0 keeps: state needs.local", trial)
+    _expect_posterior(sampler, local)
+
+
+def _expect_posterior(sampler: Any, local: Sequence[bool] | None) -> None:
+    """Expect a sampler to tend to the posterior, of a problem with a mask of local coordinates."""
     if sampler.biased:
         raise Inapplicable(f"it says that it samples another law: {sampler.biased}")
     reasons: list[str] = []
     for variant in dict.fromkeys(with_step(each, 1.0) for each in variants(sampler)):
         every = [
-            Trial(variant, Network(graph), regression(graph.agents, 3))
+            Trial(variant, Network(graph), regression(graph.agents, 3, local))
             for graph in (GRAPHS[0], GRAPHS[3], GRAPHS[7], GRAPHS[8])
         ]
         every = [trial for trial in every if trial.is_allowed]
@@ -325,8 +353,9 @@ def _find_miss(trial: Trial) -> str:
             draws = limits.select(0)
             if not np.isfinite(draws.mean).all():
                 return "its law does not settle"
-            each = bias2(draws.mean, draws.cov, problem.posterior)
-            average = bias2(draws.average_mean, draws.average_cov, problem.posterior)
+            target, of_average = (select_target(problem.posterior, at) for at in LEVELS[:2])
+            each = bias2(draws.mean, draws.cov, target)
+            average = bias2(draws.average_mean, draws.average_cov, of_average)
             missed.append(float(max(each.max(), average)))
     except NoLaw:
         return _miss_by_chains(trial)
@@ -339,10 +368,13 @@ def _miss_by_chains(trial: Trial) -> str:
     """Describe how far chains that start in the posterior leave it. "" if they stay."""
     posterior, agents = trial.problem.posterior, trial.problem.agents
     chains, step, rng = 2400 // agents, 0.02 / agents, stream("posterior")
-    theta = np.repeat(posterior.sample(chains, rng)[:, None], agents, axis=1)
+    drawn = posterior.sample(chains, rng)
+    # Where coordinates are local, the last draw is that of the average.
+    theta = drawn[:, :-1] if drawn.ndim == 3 else np.repeat(drawn[:, None], agents, axis=1)
     small = trial._replace(sampler=with_step(trial.sampler, step))
     x = trial.answer(small.run(theta, int(3 / step), rng)).mean(axis=1)
-    z = (x - posterior.mean) @ np.linalg.inv(np.linalg.cholesky(posterior.cov)).T
+    target = select_target(posterior, "average")
+    z = (x - target.mean) @ np.linalg.inv(np.linalg.cholesky(target.cov)).T
     off = float(np.abs([z.mean(axis=0), (z**2).mean(axis=0) - 1]).max())
     if off < ROUGH + SURE * np.sqrt(2 / chains):
         return ""
@@ -374,5 +406,6 @@ CHECKS = (
     takes_any_number_of_chains_and_dimensions,
     chains_have_their_law,
     tends_to_the_posterior,
+    local_coordinates_stay_at_home,
     refuses_in_one_sentence_what_it_cannot_sample,
 )

@@ -4,7 +4,7 @@ Nothing here names a plug-in: the values of an option follow from its declaratio
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -60,15 +60,16 @@ def stream(*labels: str | int) -> np.random.Generator:
     return streams.generator(SEED.get(), "test", *labels)
 
 
-def regression(agents: int, dim: int) -> Any:
+def regression(agents: int, dim: int, local: Sequence[bool] | None = None) -> Any:
     """Return a linear regression with 24 points an agent and one more, the same for all seeds.
 
-    Agents have different modes, and curvatures near one.
+    Agents have different modes, and curvatures near one. local: the mask of local coordinates.
     """
     rng, rows = streams.generator(1, "regression", agents, dim), 24 * agents + 1
     targets = 24**0.5 * rng.standard_normal(rows)
     features = rng.standard_normal((rows, dim))
-    return linear_regression.from_arrays(features, targets, agents, noise_sd=24**0.5)
+    options: dict[str, Any] = {"noise_sd": 24**0.5, "local": local}
+    return linear_regression.from_arrays(features, targets, agents, **options)
 
 
 class GradientOnly:

@@ -39,7 +39,7 @@ from concord_studies.claims.quantities import (
     number_text,
     plan_numbers,
 )
-from concord_studies.scores import pair_sets
+from concord_studies.scores import decide_pairs, pair_sets
 from concord_studies.selection import has
 from concord_studies.words import name, number
 
@@ -347,6 +347,9 @@ class Order(_Rule):
     higher: Annotated[Quantity, "numbers said to be larger"]
     factor: Annotated[Positive, "lower is compared with factor times higher"] = 1.0
     paired: Annotated[bool, "pairs are compared data set by data set"] = False
+    over_tasks: Annotated[
+        bool, "with paired: the mean over the pairs, which are tasks of a board, decides"
+    ] = False
 
     def pair(self, lower: Numbers, higher: Numbers) -> tuple[np.ndarray, np.ndarray]:
         """Return the indices, in ``lower`` and in ``higher``, of numbers that are compared."""
@@ -356,7 +359,8 @@ class Order(_Rule):
         """Return the excess of each lower number over its higher one times the factor."""
         i, j = self.pair(lower, higher)
         if self.paired:
-            return self._exceed_by_set(lower, higher, list(zip(i, j, strict=True)))
+            by_set = self._exceed_over_tasks if self.over_tasks else self._exceed_by_set
+            return by_set(lower, higher, list(zip(i, j, strict=True)))
         low, high = _ends(lower, i), [self.factor * end for end in _ends(higher, j)]
         excess = Excess.from_ends(low, high, strict=True)
         worst = excess.decisive_case
@@ -389,6 +393,32 @@ class Order(_Rule):
         ratio = f"over {sets[worst]} data sets {number_text(*np.exp(logs[:, worst]))}"
         text = f"mean ratio {ratio} ({against}), {limit} {self.factor:g}"
         return Result(excess, text, says_what=True, sets=sets)
+
+    def _exceed_over_tasks(
+        self, lower: Numbers, higher: Numbers, pairs: Sequence[tuple[int, int]]
+    ) -> Result:
+        """Return the mean over pairs of the same, with Student's interval over the pairs."""
+        if len(pairs) < 2:
+            raise Missing(
+                "there is one task, and a mean over tasks needs two; leave over_tasks out"
+            )
+        sides = (((lower, i), (higher, j)) for i, j in pairs)
+        logs = np.array([_mean_over_sets(one, other, _log_ratios, 1)[0] for one, other in sides])
+        mean, *ends = (float(end) for end in mean_interval(logs))
+        factor = lower.reach.factor(1, len(logs))
+        lo, hi = (mean + factor * (end - mean) if math.isfinite(mean) else mean for end in ends)
+        excess = Excess(
+            *(np.array([end - math.log(self.factor)]) for end in (mean, lo, hi)), strict=True
+        )
+        limit = _choose(excess, "below", "not below", "not surely below")
+        with np.errstate(over="ignore"):
+            ratio = np.exp([mean, lo, hi])
+        names = list(dict.fromkeys(words.metric(n.quantity.metric) for n in (lower, higher)))
+        text = (
+            f"mean ratio over {len(logs)} tasks {number_text(*ratio)} ({' against '.join(names)})"
+        )
+        margin = Margin.from_ends(ratio, high=self.factor, what="ratio")
+        return Result(excess, f"{text}, {limit} {self.factor:g}", margin, True, [len(logs)])
 
 
 def _choose(excess: Excess, met: str, broken: str, undecided: str) -> str:
@@ -606,6 +636,40 @@ class Spread(_Rule):
         return Result(excess, _describe_range(ours), margin)
 
 
+class Agreement(_Rule):
+    """Two boards rank entries alike: at least so large a share of the pairs that both decide.
+
+    A board decides a pair of entries where one is better on more data sets than the other, on
+    average over its tasks, with a 95 % interval over tasks that does not reach a tie. The share has
+    no interval of its own: of the pairs counted as decided, one in twenty is by chance.
+    """
+
+    one: Annotated[Quantity, "scores of a board, lower ones are better"]
+    other: Annotated[Quantity, "those of the other board"]
+    at_least: Annotated[Positive, "share of the pairs that both decide"]
+    among: Annotated[str, "label that tells entries apart"] = "entry"
+
+    def exceed(self, one: Numbers, other: Numbers) -> Result:
+        """Return by how much the share of pairs with the same order is short of that claimed."""
+        boards = [
+            decide_pairs(board.run, board.quantity.metric, board.agent[0], self.among)
+            for board in (one, other)
+        ]
+        both = sorted(boards[0].keys() & boards[1].keys())
+        if not both:
+            raise Missing("there is no pair of entries that both boards decide")
+        turned = [pair for pair in both if boards[0][pair] != boards[1][pair]]
+        share = 1 - len(turned) / len(both)
+        text = f"{len(both) - len(turned)} of {len(both)} pairs that both boards decide are alike"
+        others = _join_shortened(
+            [" and ".join(words.name(self.among, entry) for entry in pair) for pair in turned]
+        )
+        text += f"; turned: {others}" if others else ""
+        excess = Excess(*np.full((3, 1), self.at_least - share))
+        margin = Margin.from_ends([share] * 3, low=self.at_least, what="share of pairs")
+        return Result(excess, text, margin, says_what=True)
+
+
 class Condition(_Rule):
     """A condition that a theorem asks for is met: every number is 1 (met) rather than 0."""
 
@@ -693,7 +757,19 @@ class Sooner(_Rule):
         )
 
 
-Check = Value | Order | Trend | Rate | Bound | Identity | Spread | Condition | Sooner | Measurement
+Check = (
+    Value
+    | Order
+    | Trend
+    | Rate
+    | Bound
+    | Identity
+    | Spread
+    | Agreement
+    | Condition
+    | Sooner
+    | Measurement
+)
 KINDS = tagged_kinds(Check)
 
 

@@ -10,7 +10,7 @@ from concord.errors import ConcordError
 from concord_studies import words
 from concord_studies.claims import verdicts
 from concord_studies.io import build_file, load_yaml, read_table
-from concord_studies.markup import markdown_table, uncell
+from concord_studies.markup import uncell
 from concord_studies.provenance import read_provenance
 
 COLUMNS = (
@@ -23,9 +23,9 @@ SMOKE = "Smoke scale: few chains and iterations, so the verdicts mean nothing."
 WORDS = "What a paper says is in our words."
 RATIOS = "A ratio is of what a sentence calls smaller to what it calls larger."
 COMMITTED = "The committed verdict; not judged here"  # what stands in place of our numbers
-OF_COMMITTED = (
-    "Verdicts marked committed were judged at paper scale with seed 1, and not here: "
-    "snakemake ledger judges them."
+OF_COMMITTED, ALL_COMMITTED = (
+    f"{which} judged at paper scale with seed 1, and not here: snakemake ledger judges them."
+    for which in ("Verdicts marked committed were", "All verdicts are committed ones,")
 )
 
 OURS = "ours"  # the source of a finding of our own study, which nobody has printed
@@ -114,12 +114,6 @@ def is_smoke(rows: Iterable[Row]) -> bool:
     return any(row["scale"] == "smoke" for row in rows)
 
 
-def scoreboard(rows: Sequence[Row]) -> list[str]:
-    """Return the number of verdicts of each kind, per paper and reading, as a Markdown table."""
-    columns, cells = scores(rows)
-    return markdown_table(columns, [[f"`{paper}`", *others] for paper, *others in cells])
-
-
 def scores(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     """Return the scoreboard as column names and rows, a printed sentence counted once.
 
@@ -180,6 +174,13 @@ def fill_in_committed(rows: Sequence[Row], committed: Sequence[Row]) -> list[Row
         else row
         for row, was in zip(rows, places, strict=True)
     ]
+
+
+def unmark_committed(rows: Sequence[Row]) -> Sequence[Row]:
+    """Return verdicts without the mark of committed ones, if all are; else as they are."""
+    if any(row["ours"] != COMMITTED for row in rows):
+        return rows
+    return [{**row, "ours": row["number"]} for row in rows]
 
 
 @dataclass(frozen=True)

@@ -133,6 +133,7 @@ class Numbers:
         if len(set(self.iteration)) > 1:
             parts.append(f"iteration {self.iteration[index]:g}")
         none = {"worst": "the worst agent", "pooled": "all agents' draws", "": "the only number"}
+        none["each"] = "the mean of all agents' scores"
         return ", ".join(parts) or none.get(agent, "the network")
 
     def describe(self, index: int) -> str:

@@ -9,6 +9,7 @@ in it does not exist or breaks its bounds: what a text says of results is so, or
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -150,6 +151,11 @@ def fill_in(text: str, find: Callable[[str], str | None]) -> str:
     sentences = markup.sentences(markup.line(text))
     kept = [s for s in sentences if None not in map(find, list_placeholders(s))]
     return PLACEHOLDER.sub(lambda placeholder: str(find(placeholder[1])), " ".join(kept))
+
+
+def fill_in_settings(texts: Iterable[str], documents: Sequence[Document]) -> tuple[str, ...]:
+    """Return texts with the settings of runs in the place of their placeholders."""
+    return tuple(fill_in(text, partial(find_setting, documents)) for text in texts)
 
 
 def find_setting(documents: Iterable[Document], path: str) -> str | None:

@@ -44,6 +44,8 @@ def check_study(study: Study) -> None:
         where = study.locate(f"assumptions.{name}")
         _refuse(f"{where}.rests", selection.describe_mistake(runs, entry.rests or {}))
         _refuse(f"{where}.shown", selection.describe_mistake(runs, entry.shown or {}))
+        texts = {f"{where}.value": entry.value, f"{where}.reason": entry.reason}
+        check_placeholders(texts, (), [run for run in runs if name in run["assumptions"]])
         for number, beginning in enumerate(entry.of or ()):
             if not any(metrics.computes(f, f"{beginning}*") for f in kinds.names("metrics")):
                 raise ConcordError(

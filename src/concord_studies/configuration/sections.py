@@ -65,7 +65,9 @@ class Alternative(Options):
 class Assumption(Options):
     """A value that the paper does not state, with its reason and alternatives."""
 
-    value: Annotated[str, "our choice, as a caption would put it"]
+    value: Annotated[
+        str, "our choice, as a caption would put it; settings of the runs that rest on it in braces"
+    ]
     reason: Annotated[str, "why this choice"] = "not stated"
     rests: Annotated[
         SomeKeys | None,

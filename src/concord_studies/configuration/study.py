@@ -1,7 +1,7 @@
 """A study: its runs, and the figures, tables and claims that show and judge them."""
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from msgspec.structs import replace
@@ -28,11 +28,6 @@ class Study(StudyFiles):
     @cached_property
     def _resolved(self) -> dict[str, list[Run]]:
         """A cache of the runs of experiments, by name of experiment."""
-        return {}
-
-    @cached_property
-    def _kinds(self) -> dict[tuple[str, str], tuple[Any, Any]]:
-        """A cache of ``kind_of``: module and options by section (figures, tables) and name."""
         return {}
 
     @cached_property
@@ -131,18 +126,17 @@ class Study(StudyFiles):
         require_known("entry", name, entries, self.locate(section))
         return entries[name]
 
+    @lru_cache(maxsize=1000)  # noqa: B019  # planning asks several times
     def kind_of(self, section: str, name: str) -> tuple[Any, Any]:
         """Return the module of a figure's or table's kind, and its typed options."""
-        if (section, name) not in self._kinds:
-            entry, where = self.output(section, name), self.locate(f"{section}.{name}")
-            module = kinds.find(section, entry.kind, where)
-            stated, names = dict(entry.options), self.sections.names
-            if names and "names" in module.Params.__struct_fields__:
-                stated["names"] = {**names, **(stated.get("names") or {})}
-            options = build(module.Params, stated, f"{where}.options")
-            self._kinds[section, name] = module, options
-        return self._kinds[section, name]
+        entry, where = self.output(section, name), self.locate(f"{section}.{name}")
+        module = kinds.find(section, entry.kind, where)
+        stated, names = dict(entry.options), self.sections.names
+        if names and "names" in module.Params.__struct_fields__:
+            stated["names"] = {**names, **(stated.get("names") or {})}
+        return module, build(module.Params, stated, f"{where}.options")
 
+    @lru_cache(maxsize=1000)  # noqa: B019  # planning asks several times
     def output_runs(self, section: str, name: str) -> list[Run]:
         """Return the runs that a figure or table shows, in the order of its file."""
         chosen: dict[str, Run] = {}
@@ -151,6 +145,7 @@ class Study(StudyFiles):
                 chosen[run.folder] = run
         return list(chosen.values())
 
+    @lru_cache(maxsize=1000)  # noqa: B019  # planning asks several times
     def output_numbers(self, section: str, name: str) -> dict[str, NumberWithRuns]:
         """Return the numbers in the texts of a figure or table, by name, each with its runs."""
         entry = self.output(section, name)

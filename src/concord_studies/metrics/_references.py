@@ -1,5 +1,6 @@
 """Get the posterior that a metric compares with, or raise an error that names the metric."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from concord.errors import ConcordError
@@ -26,6 +27,22 @@ def require_gaussian(problem: Problem, metric: str) -> Gaussian:
     if problem.posterior is None:
         raise unmet_need(metric, "a problem with an exact Gaussian posterior")
     return problem.posterior
+
+
+def group_by_law(
+    problem: Problem, metric: str, names: Sequence[str]
+) -> list[tuple[list[int], Gaussian]]:
+    """Return the Gaussian laws with which agents are compared, and the places of their names.
+
+    One law for all names, or where coordinates are local one for each. names: numbers of agents, or
+    ``average``. Raises an error that names the metric if the posterior is not Gaussian.
+    """
+    if local_of(problem) is None:
+        return [([*range(len(names))], require_gaussian(problem, metric))]
+    laws = [select_law(problem.posterior, name) for name in names]
+    if not all(isinstance(law, Gaussian) for law in laws):
+        raise unmet_need(metric, "a problem with an exact Gaussian posterior")
+    return [([place], law) for place, law in enumerate(laws)]
 
 
 def _refuse_local(problem: Problem, metric: str) -> None:

@@ -14,6 +14,7 @@ import msgspec
 from concord import kinds
 from concord.kinds import display_name, options_of
 from concord_studies import markup, selection, words
+from concord_studies.claims.texts import fill_in_settings
 from concord_studies.configuration.sections import Assumption, Output
 from concord_studies.configuration.study import Study
 from concord_studies.figures._layer import ChosenLayer
@@ -82,7 +83,7 @@ def compose(
     entry: the figure or table as the paper's file states it.
     runs: the documents of the runs shown.
     assumptions: the paper's assumptions; those are listed on which a run rests, and which concern
-    what is shown of it (``of``).
+    what is shown of it (``of``), with the settings of these runs.
     readings: the paper's readings, with their meaning.
     metrics: the metrics that are shown, or patterns of them.
     titles: what each experiment is called; none: by its key.
@@ -117,9 +118,15 @@ def compose(
         ],
         "readings": [(name, markup.line(readings[name])) for name in shown if name in readings],
         "assumptions": [
-            (markup.line(stated.value), markup.line(stated.reason))
+            fill_in_settings((stated.value, stated.reason), resting)
             for name, stated in assumptions.items()
-            if any(name in run["assumptions"] and _concerns(stated, run, metrics) for run in runs)
+            if (
+                resting := [
+                    run
+                    for run in runs
+                    if name in run["assumptions"] and _concerns(stated, run, metrics)
+                ]
+            )
         ],
         "scale": "smoke" if any(run["scale"] == "smoke" for run in runs) else "paper",
     }
@@ -212,6 +219,12 @@ def _name_samplers(study: Study) -> Mapping[VariantKey, str]:
         if run.arena is None and (name := _find_name(run.document, study.sections.names)):
             names.setdefault(_variant_key(run.document["sampler"]), set()).add(name)
     return {way: next(iter(texts)) for way, texts in names.items() if len(texts) == 1}
+
+
+def name_sampler(study: Study, run: Document) -> str:
+    """Return what readers of a study know a run's sampler by: its name there, or its kind's."""
+    variant = _variant_key(run["sampler"])
+    return _name_samplers(study).get(variant) or words.name("sampler", variant[0])
 
 
 def _list_samplers(
@@ -314,21 +327,21 @@ def lines_below_fold(caption: Caption, escape: Escape = markup.markdown) -> list
 
 def markdown(caption: Caption) -> str:
     """Return a caption as Markdown, with definitions and details folded."""
+    title = f"**{markup.markdown(markup.sentence(caption['title']))}**"
     folded = markup.fold("How it was made", lines_below_fold(caption))
-    return "\n".join([*_title_lines(caption, markup.markdown), *folded])
+    return "\n".join([*_head(title, caption, lines_above_fold(caption)), *folded])
 
 
 def rst(caption: Caption) -> str:
     """Return a caption in reStructuredText, for Snakemake's report, which folds nothing."""
-    return "\n".join([*_title_lines(caption, markup.rst), *lines_below_fold(caption, markup.rst)])
+    title = f"**{markup.rst(markup.sentence(caption['title']))}**"  # bold text has no formulas
+    escape = markup.rst_with_formulas
+    lines = _head(title, caption, lines_above_fold(caption, escape))
+    return "\n".join([*lines, *lines_below_fold(caption, escape)])
 
 
-def _title_lines(caption: Caption, escape: Escape) -> list[str]:
-    """Return the title and the lines above the fold."""
-    title, lines = (
-        f"**{escape(markup.sentence(caption['title']))}**",
-        lines_above_fold(caption, escape),
-    )
+def _head(title: str, caption: Caption, lines: Sequence[str]) -> list[str]:
+    """Return the lines above the fold, the title before the first of them."""
     return [f"{title} {lines[0]}", *lines[1:]] if caption["caption"] else [title, "", *lines]
 
 

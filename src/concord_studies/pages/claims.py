@@ -3,11 +3,12 @@
 Findings are half a page (``findings``). Below, a sentence is a row of a table, a reading a column.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from concord_studies import words
 from concord_studies.claims.claim import Claim
 from concord_studies.claims.ledger import (
+    ALL_COMMITTED,
     COMMITTED,
     OF_COMMITTED,
     OUR_SENTENCE,
@@ -19,8 +20,9 @@ from concord_studies.claims.ledger import (
     Row,
     is_smoke,
     scores,
+    unmark_committed,
 )
-from concord_studies.claims.texts import fill_in
+from concord_studies.claims.texts import fill_in, fill_in_settings
 from concord_studies.claims.verdicts import NOT_RUN, part_of
 from concord_studies.configuration.study import Study
 from concord_studies.markup import line, markdown
@@ -53,26 +55,18 @@ def claims_page(
     return page(about.title, text, parts, link or _link(paper))
 
 
-def ledger_page(
-    rows: Sequence[Row],
-    seeds: str = "",
-    called: Mapping[str, str] | None = None,
-    pages: str = "{}/claims.md",
-) -> str:
+def ledger_page(rows: Sequence[Row], seeds: str = "") -> str:
     """Return the page of all papers: how many verdicts of each kind, and each paper's findings.
 
     seeds: as of ``claims_page``.
-    called: names of papers, none: their keys.
-    pages: where the page of a paper is.
     """
     text = " ".join(filter(None, [SMOKE if is_smoke(rows) else "", describe_verdicts(rows, seeds)]))
-    called = called or {}
     columns, cells = scores(rows)
-    parts = [Section("", text, columns, [[called.get(c[0], c[0]), *c[1:]] for c in cells])]
+    parts = [Section("", text, columns, cells)]
     for paper in dict.fromkeys(row["paper"] for row in rows):
         findings = half_page([row for row in rows if row["paper"] == paper])
-        everything = f"[All sentences, and how they are judged]({pages.format(paper)})"
-        parts.append(Section(called.get(paper, paper), "", lines=[*findings, everything, ""]))
+        everything = f"[All sentences, and how they are judged]({paper}/claims.md)"
+        parts.append(Section(paper, "", lines=[*findings, everything, ""]))
     return page("Ledger of claims", "", parts)
 
 
@@ -133,10 +127,16 @@ def state_reason(
 def describe_verdicts(rows: Sequence[Row], seeds: str) -> str:
     """Return a page's notes on its verdicts. seeds: a sentence if these were not varied."""
     printed = any(row["source"] != OURS for row in rows)
-    committed = any(row["ours"] == COMMITTED for row in rows)
+    committed = {row["ours"] == COMMITTED for row in rows}
+    stated = (ALL_COMMITTED if all(committed) else OF_COMMITTED) if any(committed) else ""
     of_ratios = any("ratio:" in row["number"] for row in rows)
-    texts = [WORDS * printed, RATIOS * of_ratios, OF_COMMITTED * committed, seeds]
+    texts = [WORDS * printed, RATIOS * of_ratios, stated, seeds]
     return " ".join(filter(None, texts))
+
+
+def anchor(row: Row) -> str:
+    """Return the anchor of a row's claim on the page of its paper."""
+    return f"claim-{row['claim']}"
 
 
 def name_source(row: Row) -> str:
@@ -156,23 +156,38 @@ def _describe_claims(paper: Study, rows: Sequence[Row], seeds: str) -> list[Sect
         return [Section("Claims", text)]
     names = paper.sections.names
     text = " ".join(filter(None, [SMOKE if is_smoke(rows) else "", describe_verdicts(rows, seeds)]))
-    findings = [*_name_readings(paper), *half_page(rows, names)]
+    rows = unmark_committed(rows)
+    readings = {row["reading"] for row in rows}
+    # One that all verdicts are in is named once, above them.
+    named = [{**row, "reading": ""} for row in rows] if len(readings) == 1 else rows
+    findings = [*_name_readings(paper, readings), *half_page(named, names)]
     return [Section("Findings", text, lines=findings), _list_sentences(rows, names)]
 
 
-def _name_readings(paper: Study) -> list[str]:
-    """Return Markdown lines on the readings that verdicts have in brackets, and their meanings."""
+def _name_readings(paper: Study, judged: Collection[str]) -> list[str]:
+    """Return Markdown lines on the readings of a paper's runs, and their meanings.
+
+    judged: the readings that verdicts are in.
+    """
     followed = dict.fromkeys(run.reading for run in paper.runs.values())
     if not paper.printed and list(followed) == ["published"]:
         return []  # of a study of one's own nothing is printed
     lines = [f"- *{markdown(name)}*: {markdown(line(paper.readings[name]))}" for name in followed]
-    return ["Readings, in brackets after verdicts:", "", *lines, ""]
+    alone = "".join(judged) if len(judged) == 1 else ""
+    where = (
+        f"All verdicts are in the reading {alone}" if alone else "Verdicts have them in brackets"
+    )
+    return [f"Readings. {markdown(where)}.", "", *lines, ""]
 
 
 def _list_notes(paper: Study, rows: Sequence[Row]) -> list[Section]:
     """Return the sections of a paper's notes: assumptions, errata, and what code does otherwise."""
     verdicts = {
         sentence.first_row["claim"]: sentence.verdict for sentence in group_by_sentence(rows)
+    }
+    resting = {
+        name: [run.document for run in paper.runs.values() if name in run.assumptions]
+        for name in paper.assumptions
     }
     sections = []
     for heading, text, columns, stated in (
@@ -191,6 +206,8 @@ def _list_notes(paper: Study, rows: Sequence[Row]) -> list[Section]:
         ),
     ):
         cells = [[key, *(line(getattr(note, c)) for c in columns)] for key, note in stated.items()]
+        if stated is paper.assumptions:
+            cells = [[key, *fill_in_settings(texts, resting[key])] for key, *texts in cells]
         for cell in cells:
             if columns[-1] == "checked_by" and cell[-1]:
                 cell[-1] = f"{cell[-1]}: {verdicts.get(cell[-1], 'not judged')}"
@@ -231,7 +248,8 @@ def _fold_rule(sentence: Sentence) -> Folded:
     assumptions = ", ".join(dict.fromkeys(filter(None, names)))
     lines = [f"claim {sentence.first_row['claim']}, a check of kind {sentence.join('kind')}"]
     lines += [sentence.join("reason"), *[f"assumptions: {assumptions}"] * bool(assumptions)]
-    return Folded(sentence.first_row["says"], "how it is judged", tuple(lines))
+    row = sentence.first_row
+    return Folded(row["says"], "how it is judged", tuple(lines), anchor(row))
 
 
 def _fold_verdict(entry: ReadingVerdict | None, names: Mapping[str, str] | None) -> str | Folded:

@@ -2,8 +2,10 @@
 
 A sentence of a paper is one line, whatever the number of its cases and readings: its verdicts, the
 number on which the first of them turns, and a person's explanation (``because`` of a claim).
+Documents have it more briefly (``list_briefly``), and a table of counts (``count_sentences``).
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,13 +16,14 @@ from concord_studies import words
 from concord_studies.claims.ledger import (
     COMMITTED,
     OUR_SENTENCE,
+    OURS,
     ReadingVerdict,
     Row,
     group_by_reading,
     is_smoke,
 )
-from concord_studies.claims.verdicts import FAILS, MEASURED, NOT_RUN, OUTSIDE, part_of
-from concord_studies.markup import fold, markdown
+from concord_studies.claims.verdicts import FAILS, HOLDS, MEASURED, NOT_RUN, OUTSIDE, part_of
+from concord_studies.markup import fold, markdown, markdown_table
 
 # How a part of the page is headed, and how many of its lines are shown unfolded.
 PARTS = {
@@ -31,6 +34,8 @@ PARTS = {
 }
 # The columns of a table of papers.
 PARTS_OF_TABLE = ("fails in all", "fails in part", "open", "holds")
+# How documents count those of our own sentences that they do not state.
+REST = {"open": "open", "holds": "holding", "neither": "measured"}
 DECIDED_BY_NONE = {
     OUTSIDE: "outside the conditions of a theorem",
     MEASURED: "measured only",
@@ -58,6 +63,11 @@ class Sentence:
         """Return the part of the page that shows the sentence, by its worst reading's verdict."""
         parts = {part_of(entry.verdict) for entry in self.entries}
         return next(part for part in PARTS if part in parts)
+
+    @property
+    def is_ours(self) -> bool:
+        """Return whether the sentence is about a paper, which does not make it."""
+        return self.first_row["source"] == OUR_SENTENCE
 
     @cached_property
     def deciding_reading(self) -> ReadingVerdict:
@@ -101,8 +111,8 @@ def half_page(rows: Sequence[Row], names: Mapping[str, str] | None = None) -> li
     study's texts for labels.
     """
     sentences, smoke = group_by_sentence(rows), is_smoke(rows)
-    ours = [one for one in sentences if one.first_row["source"] == OUR_SENTENCE]
-    judged = [one for one in sentences if one not in ours]
+    ours = [one for one in sentences if one.is_ours]
+    judged = [one for one in sentences if not one.is_ours]
     lines = [_summarize(judged), ""]
     for part, (heading, count) in PARTS.items():
         in_part = sorted((sentence for sentence in judged if sentence.part == part), key=_rank)
@@ -113,6 +123,55 @@ def half_page(rows: Sequence[Row], names: Mapping[str, str] | None = None) -> li
             lines += [*items[:count], "", *fold(more, items[count:])]
     items = [format_sentence(sentence, names, smoke) for sentence in ours]
     return [*lines, *["**What we say, and the paper does not**", "", *items, ""] * bool(ours)]
+
+
+def list_briefly(rows: Sequence[Row], names: Mapping[str, str] | None = None) -> list[str]:
+    """Return the lines of Markdown of one study's findings, as documents have them.
+
+    What fails or is open has its number and why; of what holds there is the sentence alone. What is
+    measured is counted, and so are our own sentences about a paper but those that fail.
+    """
+    sentences = group_by_sentence(rows)
+    ours = [one for one in sentences if one.is_ours]
+    judged = [one for one in sentences if not one.is_ours]
+    lines: list[str] = []
+    for part in ("fails", "open", "holds"):
+        in_part = sorted((one for one in judged if one.part == part), key=_rank)
+        items = [f"- {_state_briefly(one, names)}" for one in in_part]
+        lines += [f"**{PARTS[part][0]}**", "", *items, ""] * bool(items)
+    failing = sorted((one for one in ours if one.part == "fails"), key=_rank)
+    items = [f"- {_state_briefly(one, names)}" for one in failing]
+    lines += ["**What we say, and the paper does not**", ""] * bool(ours)
+    lines += [*items, ""] * bool(items)
+    rest = Counter(one.part for one in ours)
+    counts = [f"{rest[part]} {word}" for part, word in REST.items() if rest[part]]
+    return [*lines, *[f"Not shown: {', '.join(counts)}.", ""] * bool(counts)]
+
+
+def _state_briefly(sentence: Sentence, names: Mapping[str, str] | None) -> str:
+    """Return a sentence in Markdown with its place; unless it holds, with its number and why."""
+    row, entry = sentence.first_row, sentence.deciding_reading
+    place = re.sub(r"\b[Ss]ection(s?) (?=\d)", lambda m: "§§" if m[1] else "§", row["where"])
+    where = "" if sentence.is_ours or row["source"] == OURS else f" ({place})"
+    text = markdown(f"{row['says'].rstrip('.')}{where}.")
+    verdicts = {one.verdict for one in sentence.entries}
+    if verdicts - {FAILS, HOLDS} or len(verdicts) > 1:
+        stated = verdicts.pop() if len(verdicts) == 1 else sentence.verdict
+        text += f" **{markdown(stated)}.**"
+    if sentence.part == "holds":
+        return text
+    cases = entry.count_cases(names).partition(":")[0]
+    parts = [cases, _shorten_rule(entry.deciding["number"].partition("; not met")[0])]
+    text += "".join(f" {markdown(part[0].upper() + part[1:])}." for part in parts if part)
+    return f"{text} *Why:* {because}" if (because := markdown(entry.deciding["because"])) else text
+
+
+def _shorten_rule(number: str) -> str:
+    """Return a number with its rule in signs: "exact W2: 3 (≤ 1)"."""
+    signs = {r"rule: at most ": "≤ ", r"rule: at least ": "≥ ", r"rule: (\S+) to ": r"\1 to "}
+    for words_of_rule, sign in signs.items():
+        number = re.sub(rf"\({words_of_rule}", f"({sign}", number)
+    return number
 
 
 def _summarize(judged: Sequence[Sentence]) -> str:
@@ -133,6 +192,23 @@ def count_parts(sentences: Iterable[Sentence]) -> Counter[str]:
     return Counter(
         failing[one.failing_share == 1] if one.part == "fails" else one.part for one in sentences
     )
+
+
+def count_sentences(rows: Iterable[Row]) -> list[str]:
+    """Return a Markdown table of how many sentences of each study fail, are open, or hold.
+
+    Those about a paper that are ours are counted apart: "5 + 2".
+    """
+    of_studies: dict[str, list[Sentence]] = {}
+    for one in group_by_sentence(rows):
+        of_studies.setdefault(one.first_row["paper"], []).append(one)
+    columns, table = (*PARTS_OF_TABLE, "neither"), []
+    for paper, sentences in sorted(of_studies.items()):
+        ours = count_parts(one for one in sentences if one.is_ours)
+        counts = count_parts(one for one in sentences if not one.is_ours)
+        shown = (f"{counts[n]} + {ours[n]}" if ours[n] else str(counts[n]) for n in columns)
+        table.append([f"`{paper}`", *shown])
+    return markdown_table(["study", *columns], table)
 
 
 def _rank(sentence: Sentence) -> tuple[Any, ...]:

@@ -9,11 +9,12 @@ from concord_studies.markup import markdown, markdown_table
 
 @dataclass(frozen=True)
 class Folded:
-    """A cell with lines that are folded under a summary."""
+    """A cell with lines that are folded under a summary, to which an anchor may lead."""
 
     text: str
     summary: str
     lines: tuple[str, ...]
+    anchor: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,4 +64,5 @@ def _render_cell(cell: str | Folded, write: Callable[[str], str]) -> str:
         return write(cell)
     lines = "<br>".join(map(markdown, cell.lines))
     summary = f"<summary>{markdown(cell.summary)}</summary>"
-    return f"{write(cell.text)} <details>{summary}{lines}</details>"
+    place = f' id="{cell.anchor}"' * bool(cell.anchor)
+    return f"{write(cell.text)} <details{place}>{summary}{lines}</details>"

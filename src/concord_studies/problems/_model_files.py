@@ -46,6 +46,9 @@ class Params(Options):
         "CSV file in the study's folder with draws of the posterior: a column for each parameter, "
         "theta[1], theta[2], ... for one of several entries",
     ] = None
+    local: Annotated[
+        bool, "whether latents with the dimension stay with the agent who has their rows"
+    ] = False
 
 
 def declare(library: str) -> ProblemDeclaration:
@@ -152,6 +155,7 @@ def build_model(
     options = {
         "over": params.over,
         "coordinates": params.coordinates,
+        "local": params.local,
         **partition_arguments(partition, stream),
     }
     if params.reference is not None:

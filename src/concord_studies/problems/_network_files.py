@@ -3,8 +3,8 @@
 A function of the file is called with the columns of a table, or with the folder of data sets, and
 with options. It returns the arguments of ``concord.from_torch`` or ``concord.from_jax`` by name,
 but for the agents and how rows are split over them, which the study states. ``test`` may be several
-test sets by name, {name: (X, y)}; and ``examples`` the rows of these that are reported one by one,
-{name: {example: row}}.
+test sets by name, {name: (X, y)}, of which "validation" is not reported: the arena chooses settings
+by it. ``examples`` may be rows of these that are reported one by one, {name: {example: row}}.
 """
 
 import inspect
@@ -111,16 +111,18 @@ def build_network(
     stated = dict(stated)
     tests, examples = stated.pop("test", None), stated.pop("examples", {})
     tests = {"test": tests} if isinstance(tests, tuple | list) else dict(tests or {})
+    validation = tests.pop("validation", None)
     y = np.asarray(stated["data"][1])
     labels = labels_of(y)
     parts = partition.split(len(y) if labels is None else labels, agents, stream("partition"))
     first = next(iter(tests.values()), None)
     problem: Any = make(**{"evaluate": "vmap", **stated, "test": first, "shards": parts})
-    if tests and problem.noise_sd is None:
-        labels_by_set = {name: np.asarray(labels) for name, (_, labels) in tests.items()}
-        problem.tests = {name: SimpleNamespace(labels=of) for name, of in labels_by_set.items()}
+    problem.validation = validation
+    if tests:
+        tests = {name: (np.asarray(X), np.asarray(y)) for name, (X, y) in tests.items()}
+        problem.tests = {name: SimpleNamespace(labels=y) for name, (_, y) in tests.items()}
         problem.examples = examples
-        problem.predictive = partial(_predict_tests, problem, [X for X, _ in tests.values()])
+        problem.predictive = partial(_predict_tests, problem, [*tests.values()])
     return problem
 
 
@@ -155,7 +157,18 @@ def _check_returned(stated: object, make: Any, where: str) -> None:
 def _predict_tests(problem: WeightPosterior, tests: list[Any], x: np.ndarray) -> np.ndarray:
     """Return class probabilities of all test rows, (chains, agents, rows, classes).
 
-    The sets follow each other.
+    Of a regression mean, density and distribution function at the targets, (..., rows, 3). The sets
+    follow each other.
     """
-    parts = [X[k : k + ROWS] for X in map(np.asarray, tests) for k in range(0, len(X), ROWS)]
-    return np.concatenate([np.asarray(problem.predict(x, part)) for part in parts], axis=2)
+    from scipy import stats  # a second
+
+    parts = []
+    for X, y in tests:
+        for rows in (slice(k, k + ROWS) for k in range(0, len(X), ROWS)):
+            predicted = problem.predict(x, X[rows])
+            if isinstance(predicted, tuple):
+                mean, sd = (np.asarray(part, dtype=float) for part in predicted)
+                law = stats.norm(mean, sd)
+                predicted = np.stack([mean, law.pdf(y[rows]), law.cdf(y[rows])], axis=-1)
+            parts.append(np.asarray(predicted))
+    return np.concatenate(parts, axis=2)

@@ -10,12 +10,13 @@ from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import numpy as np
+import pandas
 from msgspec import field
 
 from concord import kinds, options
 from concord.contracts import DataSets, Stream
 from concord.errors import ConcordError, nearest
+from concord.local_coordinates import read_local
 from concord.options import Options
 from concord.problem import Problem
 from concord.problems.arrays import partition_arguments
@@ -39,18 +40,27 @@ class Params(Options):
     options: Annotated[dict[str, Any], "of the model, such as noise_sd"] = field(
         default_factory=dict
     )
+    local: Annotated[
+        tuple[str, ...], "columns whose coefficients belong to the agent who holds them"
+    ] = ()
 
 
 def check(params: Params, agents: int) -> None:
     """Raise a ConcordError for a missing file or column, or options that no such model has."""
-    _check_columns(params, readers.columns_of(require_file(Path(params.data), "data")))
-    kind, of_call = _kind(params), {"agents", "partition", "seed"}
-    names = [name for name in signature(kind.from_arrays).parameters if name not in of_call][2:]
+    columns = readers.columns_of(require_file(Path(params.data), "data"))
+    _check_columns(params, columns)
+    kind, of_call = _kind(params), {"agents", "partition", "seed", "local"}
+    takes = signature(kind.from_arrays).parameters
+    names = [name for name in takes if name not in of_call][2:]
     for name in params.options:
         if name not in names:
             raise ConcordError(
                 f"options: {params.model} has no option {name!r}; {nearest(name, names)}"
             )
+    if params.local and "local" not in takes:
+        raise ConcordError(f"local: coordinates of {params.model} are all shared; leave it out")
+    features = [name for name in columns if name != params.target]
+    read_local(list(params.local) or None, len(features), features)
     options.build(kind.Params, params.options, "options")
 
 
@@ -76,7 +86,10 @@ def build(
     columns = readers.table(path)
     _check_columns(params, columns)
     y = columns.pop(params.target)
-    X = np.column_stack(list(columns.values()))
+    X = pandas.DataFrame(columns)
     make = _kind(params).from_arrays
-    built: Problem = make(X, y, agents, **partition_arguments(partition, stream), **params.options)
+    arguments = partition_arguments(partition, stream) | params.options
+    if params.local:
+        arguments["local"] = params.local
+    built: Problem = make(X, y, agents, **arguments)
     return built

@@ -14,7 +14,7 @@ from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
 from concord_studies.io import dump_yaml, read_text, write_whole
 from concord_studies.pages.claims import committed_rows
-from concord_studies.pages.findings import half_page
+from concord_studies.pages.findings import count_sentences, list_briefly
 from concord_studies.provenance import read_provenance
 
 
@@ -68,11 +68,11 @@ def page_parts(expected_path: Path, studies: Mapping[str, Study]) -> dict[str, l
     committed = ledger.expected_rows(expected_path)
     by_study = {key: committed_rows(study, committed) for key, study in studies.items()}
     others = [row for row in committed if row["paper"] not in studies]
-    head = f"*Concord {__version__}, `concord expect results/claims.csv`; paper scale, seed 1.*"
-    board = ledger.scoreboard([*others, *(row for rows in by_study.values() for row in rows)])
+    head = f"*Concord {__version__}; paper scale, seed 1.*"
+    board = count_sentences([*others, *(row for rows in by_study.values() for row in rows)])
     parts = {"scoreboard": [head, "", *board]}
     for key, rows in by_study.items():
-        findings = half_page([{**row, "ours": ""} for row in rows], studies[key].sections.names)
+        findings = list_briefly([{**row, "ours": ""} for row in rows], studies[key].sections.names)
         parts[f"findings of {key}"] = [head, "", *findings]
     return parts
 

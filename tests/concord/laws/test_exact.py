@@ -54,6 +54,19 @@ def at_zero(blocks: int, size: int) -> exact.Start:
 STEPS = {"de_sgld": (sgld, 0.03), "de_sghmc": (sghmc, 0.1, 4.0), "d_admms": (admms, 1.5)}
 
 
+def test_the_law_of_a_large_ring_is_the_recursion_of_dense_matrices() -> None:
+    """Products take the few entries of A alone that are not 0."""
+    affine = sghmc(quadratic(60, 2), network("ring", 60), 0.03, 4.0)
+    stacked = exact.stack_versions([affine])
+    assert affine._sparse is not None and stacked._sparse is not None
+    assert exact.stack_versions([affine, affine])._sparse is None
+    mean, cov = np.ones(240), np.diag(np.arange(240.0))
+    expected = affine.matrix @ cov @ affine.matrix.T + affine.noise
+    for moments in (affine.apply(mean, cov), stacked.apply(mean[None], cov[None])):
+        assert moments[0].ravel() == pytest.approx(affine.matrix @ mean + affine.offset, abs=1e-11)
+        assert moments[1].reshape(240, 240) == pytest.approx(expected, rel=1e-11, abs=1e-11)
+
+
 @pytest.mark.parametrize("sampler", STEPS)
 def test_stationary_law_is_the_limit_of_the_recursion(sampler):
     build, *options = STEPS[sampler]

@@ -70,7 +70,9 @@ def test_latents_of_rows_stay_with_their_agent(coordinates: str) -> None:
             found["double"][..., agent, rows], 2 * found["effect"][..., agent, rows]
         )
     assert concord.bias2(trace, problem, warm_up=300).value.max() < 0.2
-    assert trace.to_arviz().posterior["effect"].shape[-2:] == (3, 6)
+    posterior = trace.to_arviz().posterior
+    assert posterior["effect"].shape[-2:] == (3, 6)
+    assert posterior["effect"].dims[-2:] == ("agent", "row")
 
 
 def test_models_without_both_kinds_of_latents_are_refused() -> None:

@@ -1,6 +1,7 @@
 """Models of PyMC and NumPyro: their sums, what does not split, and posteriors that are known."""
 
 import functools
+import warnings
 
 import numpy as np
 import pytest
@@ -219,7 +220,7 @@ def test_parameters_come_by_name_and_go_back(library) -> None:
     assert all(np.allclose(back[name], draws[name], rtol=1e-12) for name in draws)
     trace = concord.sample("de_sgld", problem, "ring", step_size=1e-3, iterations=20, chains=4)
     posterior = trace.to_arviz().posterior
-    assert posterior.rate.dims == ("chain", "draw", "agent", "rate_dim_0")
+    assert posterior.rate.dims == ("chain", "draw", "agent", "row")
     assert float(posterior.b.min()) > 0 and "x" not in posterior
     with pytest.raises(ConcordError, match="it has no draws of b; give draws of the model's own"):
         make(*arguments, over="row", shards=SHARDS, reference={"rate": draws["rate"]})
@@ -244,6 +245,35 @@ def test_what_is_derived_comes_by_name() -> None:
     x = RNG.standard_normal((2, 3, N + 1))
     for values in (one.constrain(x), other.constrain(x)):
         assert np.allclose(values["effect"], x[..., :1] + x[..., 1:], rtol=1e-12)
+
+
+def test_agents_and_effects_have_the_hospitals_names() -> None:
+    """In the trace, in ArviZ's arrays, in errors, and where all hold all; in two groups, too."""
+    names = ["Bern", "Como", "Linz"]
+    with pm.Model(coords={"hospital": names, "agent": range(2)}) as model:
+        pm.Normal("both", 0, FIVE, dims="agent")
+        z = pm.Normal("z", 0, FIVE, dims="hospital")
+        pm.Normal("y", z, FIVE, observed=np.arange(3.0), dims="hospital")
+    shards = [[2], [0], [1]]
+    for local in (False, True):
+        problem = concord.from_pymc(model, over="hospital", shards=shards, local=local)
+        assert problem.agent_names == ("Linz", "Bern", "Como")
+        trace = concord.sample("de_sgld", problem, "ring", step_size=0.1, iterations=9, chains=4)
+        posterior = trace.to_arviz().posterior
+        assert posterior.z.dims == ("chain", "draw", "agent", "hospital")
+        assert posterior.both.dims[3:] == ("both_dim_0",)
+        own = posterior.z.sel(agent="Como", hospital="Como")
+        assert np.isfinite(own).all()
+        assert np.isnan(posterior.z.sel(agent="Como", hospital="Linz")).all() == local
+    assert concord.share_all(problem).coordinate_names[2:] == (
+        "x[2] of Linz",
+        "x[2] of Bern",
+        "x[2] of Como",
+    )
+    with pytest.raises(ConcordError, match="the draws of Linz after iteration 6"):
+        concord.w2(trace, problem, warm_up=6)
+    pair = concord.from_pymc(model, over="hospital", shards=[[0, 1], [2]], local=True)
+    assert pair.agent_names is None
 
 
 def test_numbers_that_are_of_no_row_are_data_without_a_dimension() -> None:
@@ -385,3 +415,71 @@ def test_single_precision_is_refused(library) -> None:
             problem_of(library, "interval")
     finally:
         jax.config.update("jax_enable_x64", True)
+
+
+EFFECTS = np.array([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])
+ERRORS = np.array([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
+SCALES = np.array([1.0, 300.0, 0.1])  # of columns
+FIRST = {"network": "ring", "step_size": 0.05, "iterations": 400, "chains": 4}
+
+
+def eight_schools(centered, **options):
+    def model(y, s):
+        mu, tau = numpyro.sample("mu", law.Normal(0, 5)), numpyro.sample("tau", law.HalfCauchy(5))
+        with numpyro.plate("row", len(y)):
+            around = law.Normal(mu, tau) if centered else law.Normal(0, 1)
+            z = numpyro.sample("z", around)
+            numpyro.sample("y", law.Normal(z if centered else mu + tau * z, s), obs=y)
+
+    return concord.from_numpyro(model, EFFECTS, ERRORS, over="row", agents=8, **options)
+
+
+def unlike_columns(library, **options):
+    """Logistic regression, whose columns have spreads from 0.1 to 300."""
+    rng = np.random.default_rng(0)
+    X, coefficients = rng.standard_normal((200, 3)), np.array([1.0, -1.0, 1.0])
+    y = (rng.random(200) < 1 / (1 + np.exp(-X @ coefficients))).astype(int)
+    X = X * SCALES
+
+    def model(X, y):
+        beta = numpyro.sample("beta", law.Normal(0, 100).expand([3]).to_event(1))
+        with numpyro.plate("row", len(y)):
+            numpyro.sample("y", law.Bernoulli(logits=X @ beta), obs=y)
+
+    if library == "numpyro":
+        return concord.from_numpyro(model, X, y, over="row", agents=4, **options)
+    with pm.Model(coords={"row": range(200), "feature": range(3)}) as other:
+        beta = pm.Normal("beta", 0, np.float64(100), dims="feature")
+        features = pm.Data("X", X, dims=("row", "feature"))
+        pm.Bernoulli("y", logit_p=features @ beta, observed=y, dims="row")
+    return concord.from_pymc(other, over="row", agents=4, **options)
+
+
+def test_a_first_fit_of_eight_schools_does_not_diverge():
+    with pytest.raises(ConcordError, match=r"there is no 'laplace' fit, since .* write them as mu"):
+        eight_schools(centered=True, coordinates="laplace")
+    problem = eight_schools(centered=False, coordinates="laplace")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", concord.DivergenceWarning)
+        trace = concord.sample("de_sgld", problem, **FIRST)
+    mu = problem.constrain(trace["x"][:, 200:])["mu"]
+    assert 3 < mu.mean() < 6 and 2 < mu.std() < 5  # 4.4 and 3.3 by long runs of NUTS
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_first_fit_with_unlike_columns_warns_and_says_what_helps(library):
+    problem = unlike_columns(library)
+    with pytest.warns(
+        concord.DivergenceWarning, match="do not settle; take a smaller step_size, b"
+    ):
+        concord.sample("de_sgld", problem, **FIRST)
+    with pytest.warns(
+        concord.DivergenceWarning, match=r"laplace'.* concord\.recommend\(problem, n"
+    ):
+        concord.sample("de_sgld", problem, **FIRST)
+    fitted = unlike_columns(library, coordinates="laplace")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", concord.DivergenceWarning)
+        trace = concord.sample("de_sgld", fitted, **FIRST)
+    beta = fitted.constrain(trace["x_average"][:, 200:])["beta"].mean(axis=(0, 1))
+    assert np.abs(beta * SCALES - [1, -1, 1]).max() < 0.8  # posterior sds are about 0.2

@@ -43,6 +43,40 @@ def test_shards_make_the_problem_that_is_built_in() -> None:
     assert np.allclose(prior, x / 16, rtol=1e-12, atol=1e-12)
 
 
+def test_shards_have_coordinates_of_their_own() -> None:
+    """As the built-in regression has: the prior of what is shared once, of the others N times."""
+    order = np.concatenate(SHARDS)
+    cuts = np.cumsum([len(shard) for shard in SHARDS])[:-1]
+    lists = [list(np.split(a[order], cuts)) for a in (X, Y)]
+    mask, options = [True, False], {"noise_sd": 0.5, "prior_variance": 4.0}
+    built_in = concord.problems.linear_regression(*lists, local=mask, **options)
+    law = built_in.posterior.whole
+    draws = law.sample(4000, np.random.default_rng(2))
+    problem = concord.from_shards(regression, SHARDS, dim=2, local=mask, reference=draws)
+    x = RNG.standard_normal((3, 4, 2))
+    np.testing.assert_allclose(problem.gradient(x), built_in.gradient(x), atol=1e-12)
+    np.testing.assert_allclose(problem.prior_gradient(x), x / [4, 16], atol=1e-12)
+    np.testing.assert_array_equal(problem.reference.of(3).values, draws[:, [4, 0]])
+    with pytest.raises(ConcordError, match="not draws of the model's posterior"):
+        concord.from_shards(regression, SHARDS, dim=2, local=mask, reference=draws + 1)
+    with pytest.raises(ConcordError, match="coordinates: with a mask of local ones"):
+        concord.from_shards(regression, SHARDS, dim=2, local=mask, coordinates="laplace")
+
+    def centered(rows: np.ndarray):
+        """Rows of the second coordinate, whose prior is N(x_0, 1)."""
+
+        def log_density(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            between, error = x[:, 1] - x[:, 0], Y[rows] - x[:, 1:]
+            value = -(error**2).sum(axis=1) / 2 - between**2 / 2 - x[:, 0] ** 2 / 2
+            return value, np.stack([between - x[:, 0], error.sum(axis=1) - between], axis=1)
+
+        return log_density
+
+    concord.from_shards(centered, SHARDS, dim=2)
+    with pytest.raises(ConcordError, match="write the model non-centered"):
+        concord.from_shards(centered, SHARDS, dim=2, local=[False, True])
+
+
 def test_affine_coordinates_move_and_scale_everything() -> None:
     root = np.array([[2.0, 0.0], [0.5, 0.1]])
     plain = concord.from_shards(regression, SHARDS, dim=2)

@@ -66,10 +66,47 @@ def of_jax(rows_at_once=False, **options):
     return concord.from_jax(
         log_likelihood,
         options.pop("params"),
-        (X, Y),
+        options.pop("data", (X, Y)),
         predict=lambda params, X: jax.nn.softmax(scores(params, X), axis=-1),
         **options,
     )
+
+
+HOSPITALS = dict(zip(("Oslo", "Bergen", "Narvik", "Alta"), SHARDS, strict=True))
+
+
+@pytest.mark.parametrize("make", [of_torch, of_jax])
+def test_data_of_hospitals_are_the_same_rows_with_names(make):
+    shared = make()
+    x = random_weights(shared)
+    pairs = {name: (X[rows], Y[rows]) for name, rows in HOSPITALS.items()}
+    two = tuple({name: pair[k] for name, pair in pairs.items()} for k in (0, 1))
+    for data in (pairs, two):
+        problem = make(data=data, shards=None)
+        assert problem.counts.tolist() == [3, 40, 5, 12]
+        assert np.array_equal(problem.gradient(x), shared.gradient(x))
+        steps = {"step_size": 1e-3, "batch_size": 2, "iterations": 5, "chains": 2}
+        trace = concord.sample("de_sgld", problem, "ring", **steps)
+        assert trace.agent_names == [*HOSPITALS]
+        scores = concord.predictive(trace, problem, test=(X, Y))
+        assert {*scores.agent.values} >= {*HOSPITALS}
+
+
+@pytest.mark.parametrize("make", [of_torch, of_jax])
+def test_data_of_hospitals_that_do_not_fit_are_refused(make):
+    pairs = {name: (X[rows], Y[rows]) for name, rows in HOSPITALS.items()}
+    two = [{name: pair[k] for name, pair in pairs.items()} for k in (0, 1)]
+    for data, options, sentence in (
+        (pairs, {"shards": None, "agents": 4}, "leave agents and shards out"),
+        (pairs, {"shards": SHARDS}, "leave agents and shards out"),
+        ((two[0], Y), {}, "data: give two mappings, X and y, with the same names as keys"),
+        ((two[0], {"Oslo": Y}), {}, "with the same names as keys"),
+        (pairs | {"Alta": X}, {}, "data['Alta']: "),
+        (pairs | {"Alta": (X[:, :2], Y)}, {}, "give all agents the same features"),
+    ):
+        with pytest.raises(ConcordError) as refused:
+            make(data=data, **{"shards": None, **options})
+        assert sentence in str(refused.value)
 
 
 def random_weights(problem, chains=3):
@@ -134,6 +171,29 @@ def test_loops_and_small_parts_have_the_same_values(make, monkeypatch):
     assert predicted.shape == (3, AGENTS, ROWS, 3)
     assert np.allclose(predicted.sum(axis=-1), 1, atol=1e-6)
     assert np.allclose(predicted, loop.predict(x, X), atol=1e-6)
+
+
+@pytest.mark.parametrize("hidden", [32, 128])
+def test_a_graphics_card_has_the_cpus_gradients_and_finite_draws(hidden):
+    """To 2e-5 of the largest entry: a sum of 32 rows rounds at 1e-7 each."""
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("there is no CUDA")
+    rng = np.random.default_rng(0)
+    data = rng.standard_normal((300, 64)).astype(np.float32), rng.integers(0, 10, 300)
+    layers = torch.nn.Linear(64, hidden), torch.nn.Tanh(), torch.nn.Linear(hidden, 10)
+    cpu, card = (
+        of_torch(torch.nn.Sequential(*layers), data, agents=AGENTS, device=device)
+        for device in ("cpu", "cuda")
+    )
+    x = cpu.initial((3, AGENTS, cpu.dim), np.random.default_rng(1))
+    assert (x == card.initial(x.shape, np.random.default_rng(1))).all()
+    rows = rng.integers(0, 75, (3, AGENTS, 32))
+    for name, given in (("gradient", ()), ("batch_gradient", (rows,)), ("potential", ())):
+        one, other = (getattr(problem, name)(x, *given) for problem in (cpu, card))
+        assert np.abs(one - other).max() < 2e-5 * np.abs(one).max(), name
+    steps = {"step_size": 1e-3, "batch_size": 32, "iterations": 20, "chains": 2}
+    assert np.isfinite(concord.sample("de_sgld", card, "ring", **steps)["x"]).all()
 
 
 def test_jax_and_torch_have_the_same_potentials_of_rows_and_of_batches():

@@ -20,6 +20,7 @@ def does_not_apply(check: str, sampler: Any) -> bool:
     return {
         "a_step_is_local": sampler.needs.network in ("alone", "server"),
         "tends_to_the_posterior": bool(sampler.biased),
+        "local_coordinates_stay_at_home": bool(sampler.biased or sampler.needs.local),
     }.get(check, False)
 
 

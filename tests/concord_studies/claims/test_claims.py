@@ -88,6 +88,8 @@ RISING = ("trend", {"quantity": A, "axis": "eta", "direction": "rising"})
 FALLING = ("trend", {"quantity": A, "axis": "eta", "direction": "falling"})
 PAIRED = ("trend", {"quantity": A, "axis": "eta", "direction": "falling", "paired": True})
 PAIRS = ("order", {"lower": A, "higher": B, "paired": True})
+TASKS = ("order", {"lower": A, "higher": B, "paired": True, "over_tasks": True})
+BOARDS = ("agreement", {"one": A, "other": B, "at_least": 0.6, "among": "eta"})
 ROOT = ("rate", {"quantity": A, "against": "eta", "at_least": 0.4, "at_most": 0.6})
 DECAY = ("rate", {"quantity": A_ALL, "against": "iteration", "at_most": -0.9})
 BOUND = ("bound", {"quantity": A_ALL, "bound": B_ALL})
@@ -117,7 +119,49 @@ def by_data_set(*values: tuple[float, ...], experiments: str = "aaa") -> list[Me
     ]
 
 
+def of_tasks(*ratios: float) -> list[Measured]:
+    """Return a run of a and one of b for each task, whose numbers on two data sets have a ratio."""
+    return [
+        run(
+            experiment,
+            (10, 0, "w2_exact", 1.0, -INF, INF),
+            *(
+                (10, 0, f"w2_exact_set_{d}", (ratio if experiment == "a" else 1.0) * d)
+                for d in (1, 2)
+            ),
+            eta=task,
+        )
+        for task, ratio in enumerate(ratios)
+        for experiment in "ab"
+    ]
+
+
+def boards(*ranks: str) -> list[Measured]:
+    """Return runs of experiments a and b: the same entries on three tasks, ranked by letters."""
+    return [
+        run(
+            experiment,
+            (10, 0, "w2_exact", float(place + 1), -INF, INF),
+            (10, 0, "w2_exact_set_1", float(place + 1)),
+            eta=entry,
+            task=task,
+        )
+        for experiment, entries in zip("ab", ranks, strict=True)
+        for place, entry in enumerate(entries)
+        for task in range(3)
+    ]
+
+
 CASES = [
+    # Logarithms -0.7, -0.7, 0.1: mean -0.43, half width 4.3 * 0.27. The same each time is sure.
+    (TASKS, of_tasks(0.5, 0.5, 1.1), INCONCLUSIVE),
+    (TASKS, of_tasks(0.5, 0.5, 0.6), HOLDS),
+    (TASKS, of_tasks(2.0, 2.0, 1.9), FAILS),
+    (TASKS, of_tasks(0.5), NOT_RUN),
+    (BOARDS, boards("123", "123"), HOLDS),
+    (BOARDS, boards("123", "132"), HOLDS),  # two of three pairs
+    (BOARDS, boards("123", "312"), FAILS),  # one of three
+    (BOARDS, boards("1", "1"), NOT_RUN),
     (VALUE, [at_end("a", 1.1)], HOLDS),  # the tolerance is meant to be allowed
     (VALUE, [at_end("a", 1.11)], FAILS),
     (VALUE, [at_end("a", 1.0, 0.95, 1.05)], HOLDS),

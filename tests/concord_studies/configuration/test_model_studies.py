@@ -65,6 +65,23 @@ def test_a_table_makes_the_problem_that_arrays_make(folder) -> None:
     assert made.agents == 3
 
 
+def test_columns_of_a_table_may_be_an_agents_own(folder) -> None:
+    """By their names, with errors before anything is read."""
+    (folder / "rows.csv").write_text(
+        "one,x,y\n" + "".join(f"1,{x},{y}\n" for x, y in ROWS.tolist())
+    )
+    run = run_of(folder, TABLE.replace("target: y", "target: y, local: [one]"))
+    problem = run.build_problem(Path("resources"))
+    assert problem.local.tolist() == [True, False]
+    assert concord.share_all(problem).coordinate_names[-1] == "one of agent 2"
+    for wrong, words in (("[two]", "no column 'two'"), ("[x, one]", "share no coordinate")):
+        with pytest.raises(ConcordError, match=words):
+            run_of(folder, TABLE.replace("target: y", f"target: y, local: {wrong}"))
+    rates = TABLE.replace("linear_regression", "gamma_poisson").replace("y }", "y, local: [x] }")
+    with pytest.raises(ConcordError, match="local: coordinates of gamma_poisson are all shared"):
+        run_of(folder, rates)
+
+
 def test_a_table_without_the_target_is_refused_before_anything_is_read(folder) -> None:
     with pytest.raises(ConcordError, match=r"target: \S+rows.csv has no column 'z'; choose one of"):
         run_of(folder, TABLE.replace("target: y", "target: z"))
@@ -243,6 +260,26 @@ def test_a_network_of_a_study_is_that_of_python(folder, with_network, precision,
     assert list(problem.tests) == tests
     assert problem.predictive(x).shape == (2, 3, 9 + 4 * (kind == "jax"), 2)
     np.testing.assert_array_equal(problem.predictive(x)[:, :, :9], chances)
+
+
+@pytest.mark.thorough
+def test_a_regression_of_a_study_predicts_at_its_targets(folder, with_network) -> None:
+    pytest.importorskip("torch")
+    code = NETWORKS["torch"].replace("HIDDEN, 2)", "HIDDEN, 1)")
+    code = code.replace("(y > 0).astype(int)", "y.astype('float32')").replace(
+        '"test": rows}', '"likelihood": "normal", "noise_sd": 0.5,'
+        ' "test": {"own": rows, "validation": (rows[0][:4], rows[1][:4])}}'
+    )  # fmt: skip
+    problem = run_of(folder, with_network("torch", code)).build_problem(folder / "resources")
+    assert list(problem.tests) == ["own"] and len(problem.validation[1]) == 4
+    x = problem.initial((2, 3, problem.dim), np.random.default_rng(0))
+    mean, sd = problem.predict(x, ROWS[:, :1].astype("float32"))
+    y = ROWS[:, 1].astype("float32")
+    found, z = problem.predictive(x), (y - mean) / 0.5
+    assert (sd == 0.5).all() and found.shape == (2, 3, 9, 3)
+    np.testing.assert_allclose(found[..., 0], mean, rtol=1e-6)
+    density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) / 0.5
+    np.testing.assert_allclose(found[..., 1], density, rtol=1e-5)
 
 
 def test_what_a_study_s_file_imports_counts_as_code_of_its_runs(folder, with_network) -> None:

@@ -10,6 +10,7 @@ from docutils.core import publish_doctree
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.sections import Assumption, Output
 from concord_studies.configuration.study import Study
+from concord_studies.formulas import split_at_formulas
 from concord_studies.markup import sentence, sentences
 from concord_studies.pages import captions
 from processes import python
@@ -104,10 +105,17 @@ def test_a_sampler_has_the_papers_name_where_no_label_tells_it():
     assert [sampler for sampler, _ in five["samplers"]] == names
 
 
+def test_an_assumption_has_the_settings_of_the_runs_shown_that_rest_on_it():
+    assumptions = {"sigma": {"value": "{chains} chains, step {sampler.step_size}", "reason": "r"}}
+    runs = [run(), run(step_size=0.01, chains=8), run(chains=5, assumptions=[])]
+    parts = described(runs, assumptions=assumptions)
+    assert parts["assumptions"] == [("1000 or 8 chains, step 0.005 or 0.01", "r")]
+
+
 def test_only_assumptions_that_runs_rest_on_are_shown_with_reasons():
     parts = described([run()])
     assert parts["assumptions"] == [("sigma = 1", "not stated")]
-    assert "sigma = 1 (not stated)" in captions.markdown(parts)
+    assert "$σ$ = 1 (not stated)" in captions.markdown(parts)
     assert "never" not in captions.markdown(parts)
     assert "Assumptions" not in captions.markdown(described([run(assumptions=[])]))
 
@@ -161,9 +169,9 @@ def report_text(path, parts):
 
 
 def everything(part):
-    """Yield every text of a caption."""
+    """Yield every text of a caption, its formulas in LaTeX."""
     if isinstance(part, str):
-        yield part.strip()
+        yield "".join(words or formula for words, formula in split_at_formulas(part.strip()))
     else:
         for item in part.values() if isinstance(part, dict) else part:
             yield from everything(item)
@@ -188,8 +196,9 @@ def test_every_caption_has_five_sentences_above_its_fold_and_all_of_it_in_the_re
             texts = [part.partition(":* ")[2] or part for part in paragraphs if part.strip()]
             assert sum(len(sentences(part)) for part in texts) <= captions.SENTENCES, name
             text = shown(parts)
-            assert text.startswith(f"{sentence(parts['title'])} {parts['caption']}".strip())
-            for item in everything({**parts, "scale": ""}):
+            first = next(everything(parts["caption"]), "")
+            assert text.startswith(f"{sentence(parts['title'])} {first}".strip())
+            for item in everything({**parts, "title": "", "scale": ""}):
                 assert all(part in text for part in sentences(item))
 
 

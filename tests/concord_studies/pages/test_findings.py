@@ -5,6 +5,7 @@ from pathlib import Path
 
 import everything
 from concord_studies.claims import ledger
+from concord_studies.claims.verdicts import FAILS
 from concord_studies.pages import findings
 
 ROOT = Path(__file__).parents[3]
@@ -86,16 +87,41 @@ def test_failing_and_open_claims_of_papers_say_why():
     assert silent == []
 
 
+def test_documents_state_a_sentence_with_its_place_and_why_it_does_not_hold():
+    number = "exact W2: 3 (rule: at most 1); not met in 1 of 2"
+    about = {"where": "section 5.1, Fig 2", "because": "It is so.", "number": number}
+    cases = [row("a", verdict, case=f"n={verdict}", **about) for verdict in ("holds", FAILS)]
+    rows = [*cases, row("b", "holds", **about), row("c", "holds", source=ledger.OUR_SENTENCE)]
+    rows += [row("d", FAILS, **about), row("d", "holds", reading="released", **about)]
+    text = "\n".join(findings.list_briefly(rows))
+    assert (
+        "- a is so (§5.1, Fig 2). Fails in 1 of 2 cases. Exact W2: 3 (≤ 1). *Why:* It is so."
+        in text
+    )
+    assert "- d is so (§5.1, Fig 2). **does not hold (published); holds (released).** Exact" in text
+    assert "**What holds**\n\n- b is so (§5.1, Fig 2).\n" in text
+    assert "c is so" not in text and text.endswith(
+        "the paper does not**\n\nNot shown: 1 holding.\n"
+    )
+
+
+def test_sentences_of_a_study_are_counted_apart_if_they_are_ours():
+    rows = [row("a", FAILS), row("b", FAILS, source=ledger.OUR_SENTENCE), row("c", "holds")]
+    assert findings.count_sentences(rows)[2:] == ["| `p` | 1 + 1 | 0 | 0 | 1 | 0 |"]
+
+
 def test_the_page_of_papers_shows_the_committed_verdicts():
-    """Written by ``concord expect results/claims.csv``, numbers included."""
+    """Written by ``concord expect results/claims.csv``: each sentence that a paper makes."""
     text = (ROOT / "docs" / "papers.md").read_text()
     committed = ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml")
     for one in findings.group_by_sentence(committed):
-        paper = one.first_row["paper"]
-        if f"<!-- findings of {paper} -->" in text and one.part != "neither":
-            says = everything.studies()[paper].claims[one.first_row["claim"]].says
-            line = findings.markdown(f"{says}") + f" **{findings.markdown(one.verdict)}.**"
-            assert line in text, (paper, one.first_row["claim"])
+        paper, name = one.first_row["paper"], one.first_row["claim"]
+        claim = everything.studies()[paper].claims[name]
+        stated = one.part == "fails" or (one.part in ("open", "holds") and not claim.ours)
+        if f"<!-- findings of {paper} -->" in text and stated:
+            assert findings.markdown(claim.says.strip().rstrip(".")) in text, (paper, name)
+            if len({entry.verdict for entry in one.entries}) > 1:
+                assert f"**{findings.markdown(one.verdict)}.**" in text, (paper, name)
 
 
 def test_mistakes_of_the_field_say_who_says_so_and_which_claim_measures_them():

@@ -13,7 +13,7 @@ from concord_studies.metrics import exact_moments
 from concord_studies.runs import measure
 from shared_folders import shared
 
-PAGE = Path(__file__).parents[3] / "docs" / "changing-networks.md"
+PAGE = Path(__file__).parents[3] / "docs" / "three-papers.md"
 TEXT = re.sub(r"\s+", " ", PAGE.read_text())
 AVERAGE = 12  # the place of the average, after the agents
 

@@ -104,7 +104,7 @@ def from_arrays(
     noise_sd: float = 1.0,
     prior_variance: float = 1.0,
     prior_share: PriorShare = "split",
-    local: Sequence[bool] | None = None,
+    local: Sequence[bool | str] | None = None,
     partition: PartitionLike = "equal",
     seed: int | None = streams.SEED,
     rng: streams.Rng = None,
@@ -125,8 +125,9 @@ def from_arrays(
         Of each agent's potential: ``split`` (a share of 1/N, so that all agents together hold the
         prior once), ``omitted``, ``whole`` or ``twice``.
     local
-        A mask of the features whose coefficients belong to the agent who holds them, such as a
-        column of ones for an intercept of its own. They are never sent, and have the same prior.
+        A mask of the features whose coefficients belong to the agent who holds them, or names of
+        such columns: a column of ones is an intercept of its own. They are never sent, and have the
+        same prior.
     partition
         How rows are split: ``"equal"`` (at random), ``"consecutive"``, or a mapping with a kind and
         options, as in a study's files.
@@ -153,7 +154,8 @@ def from_arrays(
     """
     data = divide_rows(X, y, agents, partition, streams.seed_of(seed, rng))
     params = Params(noise_sd=noise_sd, prior_variance=prior_variance, prior_share=prior_share)
-    return LinearRegression(data, params, local=read_local(local, data.features.shape[2]))
+    mask = read_local(local, data.features.shape[2], data.columns)
+    return LinearRegression(data, params, local=mask)
 
 
 class LinearRegression(GeneralizedLinearProblem, QuadraticProblem):

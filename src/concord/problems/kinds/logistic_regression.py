@@ -132,7 +132,7 @@ def from_arrays(
     prior: Literal["gaussian", "laplace"] = "gaussian",
     prior_scale: float = 1.0,
     prior_share: PriorShare = "split",
-    local: Sequence[bool] | None = None,
+    local: Sequence[bool | str] | None = None,
     partition: PartitionLike = "equal",
     seed: int | None = streams.SEED,
     rng: streams.Rng = None,
@@ -177,7 +177,8 @@ def from_arrays(
     if odd.size:
         raise ConcordError(f"y: {odd[0]:g} is no label; give 0 and 1")
     params = Params(prior=prior, prior_scale=prior_scale, prior_share=prior_share)
-    return LogisticRegression(data, params, local=read_local(local, data.features.shape[2]))
+    mask = read_local(local, data.features.shape[2], data.columns)
+    return LogisticRegression(data, params, local=mask)
 
 
 class LogisticRegression(TwoParameters, GeneralizedLinearProblem):
@@ -187,6 +188,7 @@ class LogisticRegression(TwoParameters, GeneralizedLinearProblem):
     """
 
     posterior = None
+    units_advice = "scale the columns of X to spreads that are alike"
     link = staticmethod(sigmoid)
 
     def __init__(

@@ -26,23 +26,13 @@ from concord_studies.home import HOME
 from concord_studies.io import read_text
 from concord_studies.markup import fence, format_csv, line
 from concord_studies.pages import claims as of_claims
-from concord_studies.pages.site import front, papers, reference
+from concord_studies.pages import notebooks
+from concord_studies.pages.site import claims, front, papers, reference
 
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "config/README.md", "docs")
 LINKED = ("src", "profiles", "workflow", "envs", "LICENSE")  # what documents link to
 # What the theme draws in the color of the project.
 BRAND = ("color-brand-primary", "color-brand-content", "color-link--visited")
-# What filters the page of claims, and the table beside it.
-SCRIPT, TABLE = Path(__file__).parent / "claims.js", "claims.csv"
-VERDICTS = ("holds", "does not hold", "inconclusive", "not run", "measured", "outside")
-FILTER = f"""<p>
-<label>Words <input id="words" type="search"></label>
-<label>Verdict <select id="verdict"><option value="">any</option>
-{"".join(f"<option>{verdict}</option>" for verdict in VERDICTS)}</select></label>
-<output id="count"></output> <a href="{TABLE}">all of them as a table</a>
-</p>
-<script src="_static/{SCRIPT.name}" defer></script>
-"""
 SETTINGS: dict[str, Any] = {
     "project": "Concord",
     "html_title": "Concord",
@@ -65,7 +55,7 @@ SETTINGS: dict[str, Any] = {
             "color-foreground-muted": "#a4acb8",
         },
     },
-    "html_static_path": [str(Path(__file__).parent / "concord.css"), str(SCRIPT)],
+    "html_static_path": [str(Path(__file__).parent / "concord.css"), str(claims.SCRIPT)],
     "html_css_files": ["concord.css"],
     "html_show_sphinx": False,
     "html_show_sourcelink": False,
@@ -102,10 +92,12 @@ def site(
         raise ConcordError(f"{results}: there are no results; snakemake makes them")
     with tempfile.TemporaryDirectory() as name:
         sources, pages = Sources(Path(name, "source"), results), Path(name, "site")
+        for notebook in each(sorted(sources.folder.glob("docs/notebooks/*.md")), "notebooks"):
+            notebooks.write_executed(notebook)
         _write_pages(config, settings, studies, results, sources)
         _run_sphinx(sources.folder, pages, Path(name, "doctrees"))
         if sources.has("claims"):
-            shutil.copyfile(sources.folder / TABLE, pages / TABLE)
+            shutil.copyfile(sources.folder / claims.TABLE, pages / claims.TABLE)
         shutil.rmtree(output, ignore_errors=True)
         shutil.copytree(pages, output)
 
@@ -173,13 +165,10 @@ def _write_pages(
         rows += shown
         seeds = ledger.note_unvaried_seeds(verdicts, expected)
         _write_study(study, shown, results, seeds, sources)
-    titles = {key: study.name for key, study in studies.items()}
     if rows:
         seeds = ledger.note_unvaried_seeds(judged, expected)
-        page = of_claims.ledger_page(rows, seeds, titles, "papers/{}.md")
-        title, rest = page.split("\n\n", 1)
-        sources.write("claims", f"{title}\n\n{FILTER}\n{rest}")
-        (sources.folder / TABLE).write_text(format_csv(ledger.COLUMNS, rows), "utf-8")
+        sources.write("claims", claims.claims_table(studies, rows, seeds))
+        (sources.folder / claims.TABLE).write_text(format_csv(ledger.COLUMNS, rows), "utf-8")
     if figures := papers.gallery(studies.values(), results):
         sources.write("figures", "\n".join(figures))
     pictures = _find_pictures(studies, results)

@@ -1,25 +1,44 @@
-// Shows the sentences of the page of claims that have all of some words, and a verdict.
+// Shows the rows of the ledger that have all of some words, and the values chosen of its columns.
+const table = document.querySelector("table.claims");
+const heads = [...table.tHead.rows[0].cells].map((cell) => cell.textContent.trim());
+const rows = [...table.tBodies[0].rows];
 const words = document.getElementById("words");
-const verdict = document.getElementById("verdict");
+const count = document.getElementById("count");
+const selects = [...document.querySelectorAll("select[data-column]")];
+const asked = new URLSearchParams(location.search);
+
+function values(row, column) {
+  const text = row.cells[heads.indexOf(column)].textContent.trim();
+  return column === "sampler" || column === "verdict" ? text.split(/, |: | (?=committed$)/) : [text];
+}
 
 function show() {
   const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
-  let count = 0;
-  for (const paper of document.querySelectorAll("article section section")) {
-    let left = 0;
-    for (const item of paper.querySelectorAll("li")) {
-      const text = (paper.querySelector("h2").textContent + item.textContent).toLowerCase();
-      const stated = item.querySelector("strong")?.textContent ?? "";
-      const fits = stated.startsWith(verdict.value) || stated.includes(`; ${verdict.value}`);
-      item.hidden = !(fits && wanted.every((word) => text.includes(word)));
-      left += !item.hidden;
-    }
-    paper.hidden = !left;
-    for (const folded of paper.querySelectorAll("details")) folded.open = wanted.length || verdict.value;
-    count += left;
+  const counts = {};
+  for (const row of rows) {
+    const text = row.textContent.toLowerCase();
+    const fits = (select) => !select.value || values(row, select.dataset.column).includes(select.value);
+    row.hidden = !(selects.every(fits) && wanted.every((word) => text.includes(word)));
+    const verdict = values(row, "verdict")[0];
+    counts[verdict] = (counts[verdict] ?? 0) + !row.hidden;
   }
-  document.getElementById("count").textContent = `${count} sentences`;
+  const all = Object.entries(counts).filter(([, number]) => number);
+  count.textContent = all.map(([verdict, number]) => `${number} ${verdict}`).join(", ") || "none";
 }
 
-words.addEventListener("input", show);
-verdict.addEventListener("input", show);
+for (const select of selects) {
+  const column = select.dataset.column;
+  const known = new Set(rows.flatMap((row) => values(row, column)).filter(Boolean));
+  select.append(...[...known].sort().map((value) => new Option(value)));
+  select.value = known.has(asked.get(column)) ? asked.get(column) : "";
+}
+words.value = asked.get("words") ?? "";
+for (const box of [words, ...selects]) {
+  box.addEventListener("input", () => {
+    const chosen = [["words", words.value], ...selects.map((s) => [s.dataset.column, s.value])];
+    const query = new URLSearchParams(chosen.filter(([, value]) => value));
+    history.replaceState(null, "", `?${query}`);
+    show();
+  });
+}
+show();

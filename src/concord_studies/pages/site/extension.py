@@ -44,33 +44,49 @@ def _add_aria_attributes(
 
 def _write_inline_math(visitor: Any, node: Any) -> None:
     """Write an equation within a line as MathML, into the HTML that ``visitor`` collects."""
-    visitor.body.append(_to_mathml(node, node.astext(), False))
+    visitor.body.extend(_try_to_typeset(node, False))
     raise SkipNode
 
 
 def _write_display_math(visitor: Any, node: Any) -> None:
     """Write equations on lines of their own as MathML that scrolls."""
-    # A blank line parts equations, as in Sphinx's other renderers. One may be wider than a phone,
-    # and is then scrolled, by keyboard too.
-    for latex in re.split(r"\n\s*\n", node.astext()):
-        if r"\\" in latex or "&" in latex:
-            latex = rf"\begin{{aligned}}{latex}\end{{aligned}}"
-        equation = _to_mathml(node, latex, True)
-        where = 'class="equation" tabindex="0" role="group" aria-label="equation"'
+    # One may be wider than a phone, and is then scrolled, by keyboard too.
+    where = 'class="equation" tabindex="0" role="group" aria-label="equation"'
+    for equation in _try_to_typeset(node, True):
         visitor.body.append(f"<div {where}>{equation}</div>\n")
     raise SkipNode
 
 
-def _to_mathml(node: Any, latex: str, block: bool) -> str:
-    """Return an equation as MathML, "" with a warning where its LaTeX cannot be read."""
+def _try_to_typeset(node: Any, block: bool) -> list[str]:
+    """Return a node's equations as MathML, none with a warning where LaTeX cannot be read."""
+    try:
+        return typeset(node.astext(), block)
+    except MathError as error:
+        from sphinx.util import logging  # of an extra, and at work where this is called
+
+        logger = logging.getLogger(__name__)
+        logger.warning("%s in %s", error, node.astext(), location=node)
+        return []
+
+
+def typeset(latex: str, block: bool) -> list[str]:
+    """Return equations as MathML; a MathError where their LaTeX cannot be read.
+
+    block: on lines of their own, where a blank line parts equations, as in Sphinx's renderers.
+    """
+    if not block:
+        return [_to_mathml(latex, False)]
+    parts = re.split(r"\n\s*\n", latex)
+    aligned = (
+        rf"\begin{{aligned}}{p}\end{{aligned}}" if r"\\" in p or "&" in p else p for p in parts
+    )
+    return [_to_mathml(part, True) for part in aligned]
+
+
+def _to_mathml(latex: str, block: bool) -> str:
+    """Return one equation as MathML."""
     latex = re.sub(r"\\dots(?![A-Za-z])", r"\\ldots", latex)  # of which it knows the one
     # It knows \Bigl and \Bigr, which say whether they open or close.
     latex = re.sub(r"\\([bB]igg?)(?= *(?:[)\]]|\\}|\\r))(?![A-Za-z])", r"\\\1r", latex)
     latex = re.sub(r"\\([bB]igg?)(?![A-Za-z])", r"\\\1l", latex)
-    try:
-        return str(tex2mathml(latex, as_block=block))
-    except MathError as error:
-        from sphinx.util import logging  # of an extra, and at work where this is called
-
-        logging.getLogger(__name__).warning("%s in %s", error, latex, location=node)
-        return ""
+    return str(tex2mathml(latex, as_block=block))

@@ -9,7 +9,7 @@ from concord_studies.claims import ledger
 from concord_studies.claims.ledger import Row
 from concord_studies.configuration.study import Study
 from concord_studies.io import read_text
-from concord_studies.markup import fold, markdown, markdown_table
+from concord_studies.markup import fence, fold, markdown, markdown_table
 from concord_studies.pages import claims as of_claims
 from concord_studies.pages.findings import (
     PARTS_OF_TABLE,
@@ -18,6 +18,7 @@ from concord_studies.pages.findings import (
     group_by_sentence,
 )
 from concord_studies.pages.site import papers
+from concord_studies.pages.site.claims import link_claims
 from concord_studies.provenance import describe
 
 # What is said whatever was made: on Concord, the table, the figure that says most, and on starting.
@@ -42,7 +43,11 @@ def page(
         lines += [f"**{ledger.SMOKE}**", ""]
     if rows:
         lines += ["## What was found", "", of_claims.describe_verdicts(rows, ""), ""]
-        lines += [counted, *_tabulate_studies(studies, rows, settings["findings"]), ""]
+        lines += [
+            counted,
+            *_tabulate_studies(studies, ledger.unmark_committed(rows), settings["findings"]),
+            "",
+        ]
         lines += ["[All claims of all papers](claims.md)", ""]
     lines += ["[All figures](figures.md)", ""] * has("figures")
     documented = has("docs/reproduce") and has("papers/tzikas2024")
@@ -101,7 +106,9 @@ def _tabulate_studies(
         counts = count_parts(printed)
         paper = f"[{markdown(study.name)}](papers/{key}.md)"
         paper += f", {markdown(study.about.samplers)}" * bool(study.about.samplers)
+        paper += f" ({link_claims('its sentences', paper=study.name)})"
         first = next((named[name] for name in chosen if name in named), sentences[0])
         shown = [str(counts[part]) if printed else "" for part in PARTS_OF_TABLE]
         table.append([paper, *shown, format_shortly(first)])
-    return markdown_table(("paper", *PARTS_OF_TABLE, "one of its sentences, and its number"), table)
+    columns = ("paper", *PARTS_OF_TABLE, "one of its sentences, and its number")
+    return fence("{table}", "\n".join([":class: papers", "", *markdown_table(columns, table)]))

@@ -1,19 +1,66 @@
 """The reference: every kind with its options, every key of a study, and Python's functions.
 
-Docstrings are reStructuredText, and stand in the pages as such. A plug-in's is shown as it is
-typed, and no plug-in that nothing has used is executed.
+Docstrings are reStructuredText, and are typeset as such. A plug-in's is shown as it is typed where
+it is none, or holds more than prose and equations; no plug-in that nothing has used is executed.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import import_module
 from typing import Any
 
-import concord
 from concord import kinds
 from concord.kinds import ROOMS
-from concord_studies.catalog import describe_kind
+from concord_studies.catalog import describe_kind, first_sentence
 from concord_studies.configuration.editor import study_schema
+from concord_studies.home import HOME
+from concord_studies.io import read_text
 from concord_studies.markup import fence, line, markdown, markdown_table
+
+# Classes of what functions return: their paths, and what their sections document of them.
+RESULTS = {
+    "Trace": (
+        "concord.sampling.trace.Trace",
+        "to_xarray, to_arviz, plot, save, rows_after, divergence",
+    ),
+    "Law": ("concord.laws.exact.Law", "moments_of, plot, divergence"),
+    "Answer": ("concord_arena.recommendation.Answer", "plot, read"),
+    "BiasMap": ("concord_arena.biases.BiasMap", "plot"),
+}
+CALLS = dict(zip(RESULTS, ("sample", "law", "recommend", "bias_map"), strict=True))  # return these
+OF_DATA = (
+    *("linear_regression", "logistic_regression", "unknown_noise", "gamma_poisson"),
+    *("tied_mixture", "quadratic", "gaussian"),
+)
+PYTHON = {
+    "results": ("What functions return", tuple(RESULTS)),
+    "runs": (
+        "Sample, compute laws, repeat",
+        ("sample", "law", "load", "load_run", "Sampler", "FullGradientSampler", "test"),
+    ),
+    "answers": (
+        "Distances, comparisons, recommendations, pictures",
+        ("w2", "bias2", "compare", "recommend", "bias_map", "predictive", "plot_w2"),
+    ),
+    "problems": (
+        "Problems and networks",
+        (
+            *("Problem", *(f"problems.{name}" for name in OF_DATA)),
+            *("from_pymc", "from_numpyro", "from_shards", "from_torch", "from_jax", "share_all"),
+            *("Gaussian", "network"),
+        ),
+    ),
+    "errors": ("Errors and warnings", ("ConcordError", "DivergenceWarning")),
+}
+DOCUMENTS = 4  # that a name's section links to at most
+# What a plug-in's docstring may be made of to be typeset: prose, lists, equations and code.
+PROSE = {
+    *("document", "paragraph", "Text", "emphasis", "strong", "inline", "literal", "rubric"),
+    *("math", "math_block", "subscript", "superscript", "block_quote", "literal_block"),
+    *("bullet_list", "enumerated_list", "list_item", "doctest_block"),
+    *("definition_list", "definition_list_item", "term", "definition"),
+}
 
 
 def pages(pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -43,22 +90,51 @@ def pages(pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         yield package, "\n".join(lines)
     yield "study", "\n".join(_study_page())
     yield "python", "\n".join(_python_page())
+    for name, (heading, members) in PYTHON.items():
+        lines = [f"# Python: {heading[0].lower()}{heading[1:]}", ""]
+        lines += [part for member in members for part in _member_lines(member)]
+        yield f"python-{name}", "\n".join(lines)
 
 
 def _docstring_lines(kind: Mapping[str, Any]) -> list[str]:
-    """Return a kind's docstring: as markup if it is built in, else as it is typed."""
+    """Return a kind's docstring as markup, or as it is typed if it is a plug-in's without it."""
+    text = kind["text"] if kind["equation"] else kind["text"].replace("|", "\\|")
+    text = re.sub(r"^Examples\n-+$", ".. rubric:: Examples\n", text, flags=re.M)
     if not kind["from"]:
-        text = kind["text"] if kind["equation"] else kind["text"].replace("|", "\\|")
-        text = re.sub(r"^Examples\n-+$", ".. rubric:: Examples\n", text, flags=re.M)
         return fence("{eval-rst}", text)
     lines = [f"A plug-in, {markdown(kind['from'])}.", ""]
-    if kind["text"].strip():
+    if _is_prose(text):
+        lines += fence("{eval-rst}", text)
+    elif kind["text"].strip():
         typed = kind["text"].strip("\n").splitlines()
         shown = ("".join(c if c.isprintable() else " " for c in line) for line in typed)
         lines += fence("text", "\n".join(shown))
     if "options" not in kind and "metrics" not in kind:
         lines += ["No study uses it: `concord describe` says which options it takes.", ""]
     return lines
+
+
+def _is_prose(text: str) -> bool:
+    """Return whether a text is reStructuredText of prose, lists, equations and code alone.
+
+    So it reads no file, leads nowhere, and makes Sphinx warn of nothing.
+    """
+    from docutils.core import publish_doctree  # of an extra, as Sphinx is
+    from docutils.utils.math import MathError
+
+    from concord_studies.pages.site.extension import typeset
+
+    settings = {"report_level": 5, "file_insertion_enabled": False, "raw_enabled": False}
+    parts = list(publish_doctree(text, settings_overrides=settings).findall())
+    if not text.strip() or not all(type(part).__name__ in PROSE for part in parts):
+        return False
+    try:
+        for part in parts:
+            if part.tagname in ("math", "math_block"):
+                typeset(part.astext(), part.tagname == "math_block")
+    except MathError:
+        return False
+    return True
 
 
 def _write_code(text: str) -> str:
@@ -70,7 +146,13 @@ def _write_code(text: str) -> str:
 def _write_prose(text: str) -> str:
     """Return a text of a docstring, in which two backticks mark code."""
     parts = re.split(r"``(.+?)``", text)
-    return "".join(_write_code(part) if n % 2 else markdown(part) for n, part in enumerate(parts))
+    written = (_write_code(part) if n % 2 else _keep_spaces(part) for n, part in enumerate(parts))
+    return "".join(written)
+
+
+def _keep_spaces(text: str) -> str:
+    """Return a text in Markdown with a space where it begins or ends with one."""
+    return " " * text[:1].isspace() + markdown(text) + " " * (text[-1:].isspace() and text != " ")
 
 
 def _option_row(option: Mapping[str, Any]) -> Sequence[str]:
@@ -139,10 +221,57 @@ def _describe_type(value: Mapping[str, Any]) -> str:
 
 
 def _python_page() -> list[str]:
-    """Return the lines of the page of ``import concord``: its classes and functions."""
-    lines = ["# Python", "", "What `import concord` offers.", ""]
-    for name in sorted(set(dir(concord)) - {"__version__", "problems"}, key=str.lower):
-        kind = "class" if isinstance(getattr(concord, name), type) else "function"
-        members = "\n   :members:" if kind == "class" else ""
-        lines += fence("{eval-rst}", f".. auto{kind}:: concord.{name}{members}")
+    """Return the lines of the page that lists what ``import concord`` offers."""
+    lines = ["# Python", "", "What `import concord` offers, and what its functions return.", ""]
+    for page, (heading, members) in PYTHON.items():
+        rows = [
+            (_link(name), _write_prose(first_sentence(_locate(name)[1].__doc__ or "")))
+            for name in members
+        ]
+        lines += [f"## [{heading}](python-{page}.md)", "", *markdown_table(("name", "is"), rows)]
+        lines.append("")
+    return [*lines, "Other problems are made of [their options](problems.md).", ""]
+
+
+def _locate(name: str) -> tuple[str, Any, str]:
+    """Return path, object, and documented members of a name on the pages of Python."""
+    path, members = RESULTS.get(name, (f"concord.{name}", ""))
+    module, _, last = path.rpartition(".")
+    return path, getattr(import_module(module), last), members
+
+
+def _link(name: str) -> str:
+    """Return a link to the section of a name, from another page on Python."""
+    page = next(page for page, (_, members) in PYTHON.items() if name in members)
+    return f"[`{name}`](python-{page}.md#{name.lower().replace('.', '')})"
+
+
+def _member_lines(name: str) -> list[str]:
+    """Return the section of a name: signature and docstring, related names, and documents."""
+    path, member, members = _locate(name)
+    of_class = isinstance(member, type)
+    option = f"\n   :members: {members}".rstrip() if of_class else ""
+    kind, text = "class" if of_class else "function", member.__doc__ or ""
+    lines = [f"## {name}", "", *fence("{eval-rst}", f".. auto{kind}:: {path}{option}")]
+    words = set(re.findall(r"``(?:concord\.)?([\w.]+)", text)) - {name}
+    words |= {result for result in RESULTS if re.search(rf"\b{result}\b", text)} - {name}
+    related = [_link(one) for _, names in PYTHON.values() for one in names if one in words]
+    pages = [f"[{title}](/docs/{page})" for page, title in _list_documents(name)]
+    for head, links in (("Related", related), ("In documents", pages)):
+        lines += [f"{head}: {', '.join(links)}.", ""] * bool(links)
     return lines
+
+
+@cache
+def _read_documents() -> dict[str, str]:
+    """Return the texts of the documents, by file name."""
+    return {path.name: read_text(path) for path in sorted((HOME / "docs").glob("*.md"))}
+
+
+def _list_documents(name: str) -> list[tuple[str, str]]:
+    """Return files and titles of documents that use a name, those that use it most first."""
+    called = CALLS.get(name, name).replace(".", r"\.")
+    texts = _read_documents()
+    counts = {p: len(re.findall(rf"\bconcord\.{called}\b", text)) for p, text in texts.items()}
+    most = sorted(filter(counts.get, counts), key=lambda page: -counts[page])[:DOCUMENTS]
+    return [(p, markdown(texts[p].partition("\n")[0].removeprefix("# "))) for p in most]

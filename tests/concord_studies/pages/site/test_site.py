@@ -102,25 +102,34 @@ def test_the_claims_stand_in_a_table_beside_their_page(folder):
 
 
 def test_the_page_of_claims_shows_what_has_some_words_and_a_verdict(folder, browser):
+    """The address keeps what is chosen, and a row leads to its sentence on the paper's page."""
     opened(browser, folder, "claims.html")
-    shown = """const box = document.getElementById(arguments[0]); box.value = arguments[1];
+    shown = """const box = document.querySelector(arguments[0]); box.value = arguments[1];
         box.dispatchEvent(new Event("input"));
-        return [...document.querySelectorAll("article section section li")]
-            .filter((item) => !item.hidden).map((item) => item.textContent)"""
-    everything = browser.execute_script(shown, "words", "")
-    some = browser.execute_script(shown, "words", "bound THEOREM")
+        return [...document.querySelectorAll("table.claims tbody tr")]
+            .filter((row) => !row.hidden).map((row) => row.textContent)"""
+    verdict = "select[data-column=verdict]"
+    everything = browser.execute_script(shown, "#words", "")
+    some = browser.execute_script(shown, "#words", "bound THEOREM")
     assert 0 < len(some) < len(everything)
     assert all("bound" in text.lower() and "theorem" in text.lower() for text in some)
-    browser.execute_script(shown, "words", "")
-    assert all(
-        "does not hold" in t for t in browser.execute_script(shown, "verdict", "does not hold")
-    )
+    browser.execute_script(shown, "#words", "")
+    chosen = browser.execute_script(shown, verdict, "does not hold")
+    assert chosen and all("does not hold" in text for text in chosen)
+    browser.get(browser.current_url)
+    value = f"return document.querySelector('{verdict}').value"
+    assert "verdict=does+not+hold" in browser.current_url
+    assert browser.execute_script(value) == "does not hold"
+    link = "table.claims tr:not([hidden]) a[id]"
+    browser.get(browser.execute_script(f"return document.querySelector('{link}').href"))
+    assert browser.execute_script("return document.querySelector(location.hash).tagName")
 
 
 PAGES = (
     *("index.html", PAPER, "claims.html", "search.html", "docs/plugins.html", "docs/ledger.html"),
     *("reference/samplers.html", "reference/figures.html", "reference/study.html"),
     *("reference/python.html", "config/README.html", "README.html"),
+    "docs/notebooks/own-data-and-network.html",
 )
 
 

@@ -1,11 +1,14 @@
 """Parts of the site that need neither Sphinx nor a browser: reference, equations, documents."""
 
+import inspect
 import json
 import re
 from pathlib import Path
 
+import hostile
 import pytest
 
+import concord
 from concord import kinds
 from concord.errors import ConcordError
 from concord.kinds import ROOMS
@@ -29,6 +32,34 @@ def test_the_reference_has_every_kind_and_option(package):
             assert f"`{option['name']}`" in text
 
 
+def test_the_reference_has_each_public_name_once_with_its_example():
+    pages = {name: text for name, text in reference.pages({}) if name.startswith("python-")}
+    heads = re.findall(r"^## (\S+)$", "\n".join(pages.values()), re.M)
+    assert sorted(heads) == sorted(set(heads))
+    assert {*concord.__all__} - {"__version__", "problems"} <= {*heads}
+    assert heads[:4] == ["Trace", "Law", "Answer", "BiasMap"] and heads[4] == "sample"
+    for name in heads:
+        assert ">>> " in inspect.getdoc(reference._locate(name)[1]), name
+    assert "Related: [`Trace`](python-results.md#trace)" in pages["python-runs"]
+    assert "(/docs/recommend.md)" in pages["python-answers"]
+
+
+@pytest.mark.parametrize(
+    ("text", "typeset"),
+    [
+        ("Mine: :math:`x_i` and ``code``.\n\n.. math::\n    x' = x - \\eta g(x)", True),
+        ("- one\n- two\n\n>>> 1 + 1\n2", True),
+        *(
+            (text, False)
+            for text in ("`code`", ".. math:: \\nosuch{1}", "*open", "A\n=\n\n|x|", "")
+        ),
+        *((text, False) for text in (hostile.HOSTILE, ".. image:: x.png", "see x_", "http://x.y")),
+    ],
+)
+def test_a_plug_in_is_typeset_if_it_is_prose_and_equations(text, typeset):
+    assert reference._is_prose(text) == typeset
+
+
 def test_the_reference_has_every_key_of_a_study():
     text = dict(reference.pages({}))["study"]
     for key in ("experiments", "claims", "rests", "sweep", "chains", "record", "burn_in"):
@@ -36,20 +67,16 @@ def test_the_reference_has_every_key_of_a_study():
 
 
 def test_equations_are_mathml():
-    block = extension._to_mathml(
-        None, r"\begin{aligned} a &= \Big( b \Big) \\ c &= d \end{aligned}", True
-    )
-    assert block.count("<mtr>") == 2 and 'display="block"' in block
-    assert "<mi>" in extension._to_mathml(None, r"\alpha_k", False)
-    assert "…" in extension._to_mathml(None, r"x_1, \dots, x_N", False)
+    first, second = extension.typeset("a &= \\Big( b \\Big) \\\\ c &= d\n\n \\alpha_k", True)
+    assert first.count("<mtr>") == 2 and 'display="block"' in first
+    assert "<mi>" in second and "<mtr>" not in second
+    assert "…" in extension.typeset(r"x_1, \dots, x_N", False)[0]
 
 
 def test_every_equation_of_the_samplers_can_be_written():
     for kind in kinds.names("samplers"):
-        for latex in re.split(r"\n\s*\n", describe_kind("samplers", kind)["equation"] or ""):
-            if r"\\" in latex or "&" in latex:
-                latex = rf"\begin{{aligned}}{latex}\end{{aligned}}"
-            assert not latex or extension._to_mathml(None, latex, True), (kind, latex)
+        latex = describe_kind("samplers", kind)["equation"]
+        assert not latex or all(extension.typeset(latex, True)), (kind, latex)
 
 
 def test_kinds_of_figures_that_no_paper_draws_have_a_picture_in_the_docs():

@@ -11,7 +11,7 @@ from concord_studies.metrics import Measurement, Row, series, yields
 from concord_studies.metrics._references import require_posterior
 from concord_studies.transport import costs, distances, thin
 
-DRAWS = 1000
+DRAWS = 500
 ORDERS = (1, 2)
 FLOORS = 10
 
@@ -27,7 +27,7 @@ FLOORS = 10
 def rows(m: Measurement) -> Iterator[Row]:
     """Yield posterior_w1 and posterior_w2 per agent, and their floors.
 
-    A chain's draws beyond burn-in, evenly thinned to at most 1000, against as many exact ones,
+    A chain's draws beyond burn-in, evenly thinned to at most 500, against as many exact ones,
     which all agents of the chain share: mean over chains with an interval. The floor is the
     same distance between two independent exact samples. More draws would cost more than they tell:
     the time grows as their number to the power 2.4, while intervals are those of the chains.

@@ -29,7 +29,10 @@ class TwoSteps(EXTRASGLD):
     """A sampler that takes two steps of DE-SGLD, by W~ and by W, for one agent after another."""
 
     needs: ClassVar[Needs] = Needs(
-        "mixing", peers=True, arrival="moves one agent after another, and all must be heard"
+        "mixing",
+        peers=True,
+        arrival="moves one agent after another, and all must be heard",
+        local="in two steps mixes all that neighbors have",
     )
 
     # The state of this reading has no memory.

@@ -51,7 +51,9 @@ class FALD(FullGradientSampler[State]):
     """FALD, or with ``renews`` VR-FALD*, with a part f of the step p_c gamma-bar."""
 
     name: ClassVar[str] = "FALD as printed"
-    needs: ClassVar[Needs] = Needs("server")
+    needs: ClassVar[Needs] = Needs(
+        "server", local="takes a step that one posterior of all agents gives"
+    )
 
     part: Annotated[Positive, "part f of the step p_c gamma-bar"]
     communication: Annotated[PositiveShare, "probability p_c that clients take the average"] = 1.0

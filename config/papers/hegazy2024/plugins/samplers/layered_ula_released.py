@@ -25,7 +25,7 @@ from numpy.random import Generator
 from concord.needs import Needs
 from concord.networks.network import Network
 from concord.sampler import Positions, Sampler
-from concord.samplers.layered_ula import find_layer
+from concord.samplers.layered_ula import LayeredULA, find_layer
 from concord.sampling.schedules import Schedule
 
 
@@ -33,7 +33,7 @@ class LayeredULAReleased(Sampler[Positions]):
     """Langevin steps of size gamma along gradients quantized to levels by layers not centered."""
 
     name: ClassVar[str] = "Layered ULA as released"
-    needs: ClassVar[Needs] = Needs("server")
+    needs: ClassVar[Needs] = Needs("server", local=LayeredULA.needs.local)
 
     step_size: Annotated[Schedule, "step size gamma_k"]
     levels: Annotated[int, Meta(ge=3), "levels s of a gradient's largest coordinate"]

@@ -57,7 +57,9 @@ class DMALAReleased(FullGradientSampler[State]):
     """D-MALA with standard deviation epsilon of a step's noise, and R rounds of averaging."""
 
     name: ClassVar[str] = "D-MALA as released"
-    needs: ClassVar[Needs] = Needs("mixing", arrival="does not say what arrives")
+    needs: ClassVar[Needs] = Needs(
+        "mixing", arrival="does not say what arrives", local="moves by gradients of all agents"
+    )
     biased: ClassVar[str] = "the square of the posterior, since a move takes the whole gradient"
 
     step_size: Annotated[Schedule, "epsilon_k, the standard deviation of a step's noise"]

@@ -61,7 +61,11 @@ class BayesADMM(FullGradientSampler[State]):
     """Federated ADMM over a family of normal laws, with penalty rho and damping gamma."""
 
     name: ClassVar[str] = "BayesADMM"
-    needs: ClassVar[Needs] = Needs("server", arrival="needs every agent's law")
+    needs: ClassVar[Needs] = Needs(
+        "server",
+        arrival="needs every agent's law",
+        local="sends laws of all coordinates",
+    )
     biased: ClassVar[str] = (
         "the nearest law of a smaller family, and other laws in the first rounds"
     )

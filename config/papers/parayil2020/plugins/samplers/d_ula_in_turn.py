@@ -28,7 +28,10 @@ class DULAInTurn(DULA, kw_only=True):
     """D-ULA in which an agent moves towards its neighbors one after another."""
 
     needs: ClassVar[Needs] = Needs(
-        "connected", peers=True, arrival="in turn needs one neighbor after another, and all of them"
+        "connected",
+        peers=True,
+        arrival="in turn needs one neighbor after another, and all of them",
+        local="in turn weighs agents unequally, which their own coordinates do not follow",
     )
 
     update_order: Annotated[Literal["simultaneous"], "agents move all at once"] = "simultaneous"

@@ -33,6 +33,7 @@ class ADMMInPlace(ADMM):
         peers=True,
         arrival="moves one agent after another, and all must be heard",
         problem=("minimize",),
+        local=ADMM.needs.local,
     )
 
     def step(

@@ -20,7 +20,7 @@ from matplotlib.colors import LogNorm, to_rgb
 from matplotlib.figure import Figure
 
 from concord.errors import ConcordError, nearest
-from concord.options import Options, Some
+from concord.options import Options, Positive, Some
 from concord_studies import scores, selection, words
 from concord_studies.figures import style
 from concord_studies.figures._maps import CellMap, draw_maps, explain_hatches
@@ -31,7 +31,6 @@ from concord_studies.results import Measured
 from ..formats import format_ratio, index_runs
 
 LACKING = {"not applicable": "", "not run": "n/r"}
-FULL = 100.0  # the ratio of the fullest color
 
 
 class Params(Options):
@@ -42,6 +41,7 @@ class Params(Options):
     columns: Annotated[str, NamesLabel("label along the x axis")]
     plain: Annotated[str, "value of columns that the others are divided by"]
     groups: Annotated[dict[str, Some[str]], "conditions under a heading, {heading: values}"] = {}  # noqa: RUF012
+    fullest: Annotated[Positive, "the ratio that has the fullest color, above 1"] = 100.0
     select: Select = None
     names: Names = None
 
@@ -74,7 +74,7 @@ def _map_ratios(params: Params, runs: Sequence[Measured]) -> CellMap:
     by_labels = index_runs(runs, *keys)
     ticks = [[style.name(keys[0], row, params.names) for row in rows]]
     ticks += [[style.name(keys[1], column, params.names) for column in others]]
-    norm = LogNorm(1 / FULL, FULL, clip=True)
+    norm = LogNorm(1 / params.fullest, params.fullest, clip=True)
     panel = CellMap("", *ticks)
     for r, c in np.ndindex(panel.texts.shape):
         row = str(rows[r])
@@ -84,7 +84,7 @@ def _map_ratios(params: Params, runs: Sequence[Measured]) -> CellMap:
         panel.hatched[r, c] = score_ratio == "not applicable"
         panel.italic[r, c] = run is not None and scores.is_estimated(run)
         if not np.isnan(value):
-            shade = norm(np.clip(value, 1 / FULL, FULL))
+            shade = norm(value)
             panel.colors[r, c] = to_rgb(matplotlib.colormaps["RdBu_r"](0.12 + 0.76 * shade))
     return panel
 

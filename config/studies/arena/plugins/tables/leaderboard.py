@@ -36,14 +36,16 @@ class Params(Options):
     """Options of a leaderboard."""
 
     prices: Annotated[Some[str], "prices, one board after another"]
-    targets: Annotated[Some[Positive], "targets of the score"]
+    targets: Annotated[tuple[Positive, ...], "targets of the score"] = ()
+    score: Annotated[str, "score that ranks; lower ones are better"] = "b2"
+    beside: Annotated[str | None, "another score, whose median is shown, too"] = None
     among: Annotated[Some[str], NamesLabel("labels that tell apart what is ranked")] = ("entry",)
     names: Annotated[dict | None, "other texts for values, {no_edges: Isolated}"] = None
 
 
 def reads(params: Params) -> list[str]:
     """Return the metrics that some of the table's runs must have."""
-    return [f"b2_by_{price}" for price in params.prices]
+    return [f"{params.score}_by_{price}" for price in params.prices]
 
 
 @marks_divergence
@@ -62,7 +64,7 @@ def _lay_out(params: Params, rows: Sequence[dict[str, Any]]) -> Layout:
     priced = ["price"] if len(params.prices) > 1 else []
     sure = ["place"] if all(row["place"] != UNSURE for row in rows) else []
     failed = [s for s in STATES if s not in ("solved", "unsolved") and any(r[s] for r in rows)]
-    texts = []
+    texts, medians = [], [name for name in rows[0] if name.startswith("median ")]
     for row in rows:
         names = [row[key].replace("_", " ") for key in priced]
         for key in params.among:
@@ -71,13 +73,13 @@ def _lay_out(params: Params, rows: Sequence[dict[str, Any]]) -> Layout:
         places = dict.fromkeys((str(row["place"]), str(row["to"])))  # one, or a range under ties
         numbers = [
             words.format_number(row["mean rank"], row["lo"], row["hi"]),
-            f"{row['solved']} of {row['pairs']}",
-            words.format_number(row["median score"]),
+            *([f"{row['solved']} of {row['pairs']}"] if params.targets else []),
+            *(words.format_number(row[name]) for name in medians),
             *(str(row[state]) for state in failed),
         ]
         texts.append([*names, *["\N{EN DASH}".join(places)] * len(sure), *numbers])
     columns = [*priced, *(words.axis(key) for key in params.among), *sure]
-    counts = ["mean rank", "solved", "median score", *failed]
+    counts = ["mean rank", *["solved"][: len(params.targets)], *medians, *failed]
     return Layout([*columns, *counts], texts, len(columns))
 
 
@@ -91,7 +93,8 @@ def _rank(price: str, params: Params, runs: Sequence[Measured]) -> list[dict[str
         counts[name] = dict.fromkeys(STATES, 0)
     scores = []
     for cells in tasks.values():
-        values = {name: read_scores(run, f"b2_by_{price}", "worst") for name, run in cells.items()}
+        score = f"{params.score}_by_{price}"
+        values = {name: read_scores(run, score, "worst") for name, run in cells.items()}
         stated = [(run.run.get("arena") or {}).get("sets", 1) for run in cells.values()]
         sets = max(*map(len, values.values()), *stated)
         table = np.full((sets, len(counts)), np.nan)  # nan: no score
@@ -109,11 +112,11 @@ def _rank(price: str, params: Params, runs: Sequence[Measured]) -> list[dict[str
         counts, intervals, np.concatenate(scores).T, strict=True
     ):
         cells_of = [cells[name] for cells in tasks.values() if name in cells]
-        steps, end = (
-            np.concatenate(
-                [read_scores(cell, f"{what}_by_{price}", "network") for cell in cells_of]
-            )
-            for what in ("steps", "end")
+        wanted = [("steps", "network"), ("end", "network")]
+        wanted += [] if params.beside is None else [(params.beside, "worst")]
+        steps, end, *besides = (
+            np.concatenate([read_scores(cell, f"{what}_by_{price}", who) for cell in cells_of])
+            for what, who in wanted
         )
         finite = column[~np.isnan(column)]
         rows.append(
@@ -124,6 +127,7 @@ def _rank(price: str, params: Params, runs: Sequence[Measured]) -> list[dict[str
                 "lo": None if np.isnan(lo) else float(lo),
                 "hi": None if np.isnan(hi) else float(hi),
                 "median score": float(np.median(finite)) if len(finite) else None,
+                **{f"median {params.beside}": float(np.median(each)) for each in besides},
                 "range of the option": float(np.median(steps)) if len(steps) else None,
                 "tuned to the end": int(end.sum()) if len(end) else None,
                 **counts[name],
