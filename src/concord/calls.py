@@ -168,8 +168,9 @@ def warn_of_large_step(run: RunArguments, problem: Problem) -> bool:
     logistic regression are bounded; but their draws say nothing of the posterior.
     """
     step = getattr(run.sampler.params, "step_size", None)
-    is_large = isinstance(problem, WithUnits) and isinstance(step, Schedule)
-    if is_large := is_large and step(0) > find_largest_step(run, problem)[0]:
+    if not (isinstance(problem, WithUnits) and isinstance(step, Schedule)):
+        return False
+    if is_large := step(0) > find_largest_step(run, problem)[0]:
         what = f"step_size {step(0):g} is so large that its chains do not settle"
         warn_of_divergence(run.sampler.kind, what, step_advice(run, problem))
     return is_large

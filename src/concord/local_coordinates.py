@@ -67,8 +67,8 @@ def name_coordinates(
     agents: their names or numbers. names: of the coordinates, (dim,); None: x[0], x[1], ...
     """
     of = names or [f"x[{j}]" for j in range(len(local))]
-    shared = [of[j] for j in np.flatnonzero(~local)]
-    own = [of[j] for j in np.flatnonzero(local)]
+    shared = [name for name, is_own in zip(of, local, strict=True) if not is_own]
+    own = [name for name, is_own in zip(of, local, strict=True) if is_own]
     who = [each if isinstance(each, str) else f"agent {each}" for each in agents]
     return tuple(shared + [f"{name} of {agent}" for agent in who for name in own])
 

@@ -89,7 +89,7 @@ class Algorithm(Options, Generic[State]):
     units: ClassVar[Mapping[str, int]] = {"step_size": 2}
     draws_ahead: ClassVar[tuple[str, ...]] = ()
 
-    def __init_subclass__(cls, **options: object) -> None:
+    def __init_subclass__(cls, **options: Any) -> None:
         """Refuse a step that cannot be called as the loop calls it."""
         super().__init_subclass__(**options)
         step = vars(cls).get("step")

@@ -478,7 +478,7 @@ def test_local_coordinates_are_predicted_by_their_own_laws(is_exact):
         best = answer.verified.iloc[0]
         assert best["lo"] <= best["predicted"] <= best["hi"]
     many = concord.problems.quadratic(H * 41, b * 41, local=[False, True])
-    with pytest.raises(ConcordError, match="up to 160 numbers .* here are 328"):
+    with pytest.raises(ConcordError, match=r"up to 160 numbers .* here are 328"):
         recommend(many, "ring", **options)
 
 

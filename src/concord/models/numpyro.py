@@ -163,7 +163,8 @@ class _NumPyro(Split):
         shape = np.shape(site["value"])
         if frame is not None:
             place = len(shape) + frame - law.event_dim
-            self.axes[name] = [self.over if k == place else None for k in range(len(shape))]
+            names = [self.over if k == place else None for k in range(len(shape))]
+            self.axes = {**self.axes, name: names}
         if getattr(law.support, "is_discrete", False):
             raise discrete_latent_error(name, "MixtureSameFamily")
         transform = biject_to(law.support)

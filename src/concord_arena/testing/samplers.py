@@ -300,7 +300,8 @@ def local_coordinates_stay_at_home(sampler: Any) -> None:
             x = state.x.copy()
             x[:, 0, -1] += move
             ends.append(walk(state._replace(x=x), [0], stream()).x[:, 1:, -1])
-        same = np.allclose(*ends, 1e-9, 1e-9, equal_nan=True)
+        before, after = ends
+        same = np.allclose(before, after, 1e-9, 1e-9, equal_nan=True)
         expect(same, "agents learn of what agent 0 keeps: state needs.local", trial)
     _expect_posterior(sampler, local)
 

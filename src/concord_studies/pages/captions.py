@@ -23,7 +23,7 @@ from concord_studies.metrics import is_computed, refusal
 SENTENCES = 5  # of a caption, above its fold
 Document = Mapping[str, Any]  # a run's, as runs.yaml has it
 Escape = Callable[[str], str]  # what writes a text in a format, such as Markdown
-Pairs = list[tuple[str, str]]
+Pairs = Sequence[tuple[str, ...]]
 VariantKey = tuple[
     str, ...
 ]  # a sampler's kind, and its options whose values are text, not defaults
@@ -352,7 +352,7 @@ def first_sentence(caption: Caption) -> str:
 
 def _split_at_fold(caption: Caption) -> tuple[Pairs, Pairs]:
     """Return the caption's heads and texts above the fold, and those below it."""
-    shown: tuple[Pairs, Pairs] = [], []
+    shown: tuple[list[tuple[str, str]], list[tuple[str, str]]] = [], []
     left = SENTENCES
     for head, text in (
         ("", caption["caption"]),

@@ -42,9 +42,10 @@ def execute(text: str, names: dict[str, Any]) -> Iterator[Cell]:
         lines = source.splitlines(keepends=True)
         linecache.cache[file] = len(source), None, lines, file  # for ``inspect.getsource``
         body = ast.parse(source).body
-        last = body.pop() if isinstance(body[-1], ast.Expr) else None
+        last = body[-1] if isinstance(body[-1], ast.Expr) else None
         with redirect_stdout(printed):
-            exec(compile(ast.Module(body, []), file, "exec", dont_inherit=True), names)  # noqa: S102
+            rest = body if last is None else body[:-1]
+            exec(compile(ast.Module(rest, []), file, "exec", dont_inherit=True), names)  # noqa: S102
             if last is not None:
                 shown = compile(ast.Expression(last.value), file, "eval", dont_inherit=True)
                 value = eval(shown, names)  # noqa: S307
@@ -86,11 +87,16 @@ def to_jupyter(text: str) -> str:
     cells: list[dict[str, Any]] = []
     for number, part in enumerate(CELL.split(text)):
         source = part.strip("\n").splitlines(keepends=True)
-        kind, more = (
-            ("code", {"execution_count": None, "outputs": []}) if number % 2 else ("markdown", {})
-        )
-        about = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": source}
-        cells += [{**about, **more}] * bool(source)
+        kind = "code" if number % 2 else "markdown"
+        cell: dict[str, Any] = {
+            "cell_type": kind,
+            "id": f"cell-{number}",
+            "metadata": {},
+            "source": source,
+        }
+        if number % 2:
+            cell |= {"execution_count": None, "outputs": []}
+        cells += [cell] * bool(source)
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     book = {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": kernel}, "cells": cells}
     return json.dumps(book, indent=1, ensure_ascii=False)
