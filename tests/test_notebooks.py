@@ -65,6 +65,7 @@ def check_which_sampler(names):
     assert names["fewer"].table.set_index("sampler").why["D-ADMMS"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_notebook_runs_draws_and_says_what_is_so(name):
     text, names, start = (FOLDER / f"{name}.md").read_text(), {}, time.process_time()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, NamedTuple, Self
 
 from msgspec import Meta, field
@@ -156,7 +156,7 @@ def prepare(
             "nothing; give the graph or its adjacency matrix"
         )
     if isinstance(record, Mapping):
-        record = {WORDS_OF_RECORD.get(str(key), key): of for key, of in record.items()}
+        record = dict(_read_words(record))
     length = build(
         RunOptions,
         {
@@ -168,6 +168,14 @@ def prepare(
     )
     check_record(length.record, problem.agents, length.chains, length.iterations, "record")
     return RunArguments(choice, network, length)
+
+
+def _read_words(record: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Yield a record's options by their own words, and refuse one that is there by two."""
+    for key, value in record.items():
+        if WORDS_OF_RECORD.get(key) in record:
+            raise ConcordError(f"record: {key} and {WORDS_OF_RECORD[key]} are one; remove one")
+        yield WORDS_OF_RECORD.get(key, key), value
 
 
 def network_for(problem: Problem, network: object) -> Network:

@@ -16,8 +16,8 @@ from concord.contracts import WithNames, WithUnits
 from concord.errors import ConcordError, suggest_names, warn_of_divergence
 from concord.memory import estimate_trace_bytes, require_memory
 from concord.options import plain
-from concord.problem import Problem, Quadratic
-from concord.problems.gaussian_fit import fit
+from concord.problem import Problem, Quadratic, local_of
+from concord.problems.gaussian_fit import find_mode, fit, gradient_field
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampler import Algorithm
 from concord.sampling.schedules import Schedule
@@ -198,10 +198,17 @@ def find_largest_step(run: RunArguments, problem: Problem) -> tuple[float, str]:
     from concord.stability import largest_stable_step  # of few runs
 
     whose = "with these options"
-    with suppress(ConcordError, np.linalg.LinAlgError):  # it is no affine sampler, or no mode
+    # It is no affine sampler, or there is no mode.
+    with suppress(ConcordError, np.linalg.LinAlgError), np.errstate(all="ignore"):
         if not isinstance(problem, Quadratic):
-            curved, whose = fit(problem), "by the posterior's curvature at its mode"
-            problem = QuadraticProblem(curved.hessians, curved.shift, curved.local)
+            whose = "by the posterior's curvature at its mode"
+            if local_of(problem) is None:
+                start = np.zeros(problem.dim)
+                mode, hessians = find_mode(gradient_field(problem), problem.agents, start)
+                problem = QuadraticProblem(hessians, hessians @ mode)
+            else:
+                curved = fit(problem)
+                problem = QuadraticProblem(curved.hessians, curved.shift, curved.local)
         last = run.options.iterations - 1
         limit = largest_stable_step(run.sampler.params, problem, run.network, last)
         return 0.0 if math.isnan(limit) else limit, whose

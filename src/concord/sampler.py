@@ -93,11 +93,14 @@ class Algorithm(Options, Generic[State]):
         """Refuse a step that cannot be called as the loop calls it."""
         super().__init_subclass__(**options)
         step = vars(cls).get("step")
-        if isfunction(step) and step.__code__.co_argcount != len(STEP):
-            raise ConcordError(
-                f"{cls.__name__}.step: it takes {', '.join(signature(step).parameters)}; write "
-                f"step({', '.join(STEP)})"
-            )
+        if isfunction(step):
+            try:
+                signature(step).bind(*STEP)
+            except TypeError:
+                raise ConcordError(
+                    f"{cls.__name__}.step: it takes {', '.join(signature(step).parameters)}; write "
+                    f"step({', '.join(STEP)})"
+                ) from None
 
     def check(self, problem: Problem | None, network: Network) -> None:
         """Refuse a problem or network that lacks what the sampler ``needs``, with a ConcordError.

@@ -6,7 +6,7 @@ ratio or an exponent, are estimated here for claims, tables and figures alike.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -61,13 +61,18 @@ def is_estimated(measured: Measured) -> bool:
 
 
 def decide_pairs(
-    runs: Sequence[Measured], metric: str, agent: int | str, among: str = "entry"
+    runs: Sequence[Measured],
+    metric: str,
+    agent: int | str,
+    among: str = "entry",
+    widen: Callable[[int], float] = lambda tasks: 1.0,
 ) -> dict[tuple[str, str], str]:
     """Return which of two entries is better on a board, {(one, other): better}, where it is sure.
 
     On a task an entry is better on some share of the data sets, and worse on another; scores within
     ``TIE`` are neither. The difference of both shares decides if its mean over the tasks that both
     have scores of is not 0 by Student's 95 % interval. among: the label that tells entries apart.
+    widen: a factor of the interval's half-width by the number of tasks.
     """
     tasks: dict[tuple[str, ...], dict[str, np.ndarray]] = {}
     for run in runs:
@@ -81,8 +86,12 @@ def decide_pairs(
                 log = np.log(cells[other]) - np.log(cells[one])  # no number if infinite alike
             lead = np.mean(1.0 * (log > np.log(TIE)) - (log < -np.log(TIE)))
             leads.setdefault((one, other), []).append(float(lead))
-    intervals = {pair: mean_interval(np.array(by)) for pair, by in leads.items() if len(by) > 1}
-    return {pair: pair[int(hi < 0)] for pair, (_, lo, hi) in intervals.items() if lo > 0 or hi < 0}
+    better = {}
+    for pair, by in leads.items():
+        mean, _, hi = mean_interval(np.array(by))
+        if len(by) > 1 and abs(mean) > widen(len(by)) * (hi - mean):
+            better[pair] = pair[int(mean < 0)]
+    return better
 
 
 def pair_sets(

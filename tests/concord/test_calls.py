@@ -491,3 +491,24 @@ class Stray:
 def test_a_class_of_no_sampler_is_refused():
     with pytest.raises(ConcordError, match=r"^sampler: .*Stray.* is none; give its name, such as"):
         call(Stray)
+
+
+def test_a_record_understands_the_words_of_other_libraries():
+    by_others, by_ours = (
+        call(iterations=40, record=record)
+        for record in ({"thin": 4, "warm_up": 20}, {"every": 4, "burn_in": 20})
+    )
+    assert np.array_equal(by_others["x"], by_ours["x"]) and len(by_others.draw) == 11
+    assert by_others.to_arviz().posterior.draw.min() == 24
+    with pytest.raises(ConcordError, match="record: thin and every are one; remove one"):
+        call(record={"thin": 4, "every": 2})
+
+
+def test_the_default_of_a_hundred_chains_is_explained_where_it_is_seen():
+    many = concord.sample("de_sgld", quadratic(), "ring", step_size=0.01, iterations=3)
+    few = call(chains=4)
+    assert many.chains == 100 and "chains: 100 (for the law of each draw)" in repr(many)
+    assert "chains: 4;" in repr(few)
+    assert "4 are enough where draws over time stand for the posterior" in " ".join(
+        concord.sample.__doc__.split()
+    )

@@ -354,6 +354,30 @@ def test_a_range_of_places_is_a_tie_and_few_tasks_have_no_places():
     assert first(mixed, places) == [("E0", "1–2"), ("E1", "1–2"), ("E2", "3")]
 
 
+def test_tasks_of_one_problem_count_once_and_what_does_not_apply_stands_apart():
+    """Student's interval over two problems, by hand; "b" applies to the tasks of one."""
+    from test_displays import cell
+
+    scores = {"x": {"a": [1.0, 2.0], "b": [2.0, 1.0], "c": [3.0, 3.0]},
+              "y": {"a": [2.0, 2.0], "c": [1.0, 1.0]}}  # fmt: skip
+    runs = [
+        cell({"b2_by_gradients": value}, entry=entry, problem=problem, topology=network)
+        for problem, entries in scores.items()
+        for entry, values in entries.items()
+        for network, value in zip(("ring", "star"), values, strict=True)
+    ]
+    stated = {"prices": ["gradients"], "targets": [1], "clusters": "problem"}
+    table = leaderboard.tabulate(build(leaderboard.Params, stated, ""), runs)
+    rows = {row[3]: dict(zip(table.columns, row, strict=True)) for row in table.rows}
+    # By problem a has the mean ranks 1.5 and 2, b 1.5 and 3, c 3 and 1.
+    assert [rows[e]["mean rank"] for e in "abc"] == [1.75, 2.25, 2.0]
+    half = 12.7062 * np.std([1.5, 2.0], ddof=1) / np.sqrt(2)
+    assert rows["a"]["lo"] == 1 > 1.75 - half and rows["a"]["hi"] == 3 < 1.75 + half
+    shown = [(rows[e]["rank where it applies"], rows[e]["applies"]) for e in "abc"]
+    assert shown == [(1.75, 4), (1.5, 2), (2.0, 4)]
+    assert "2 of 4" in next(row for row in table.layout.rows if row[0] == "B")
+
+
 @pytest.mark.parametrize(("tasks", "share"), [(2, 0.79), (3, 0.92), (8, 0.92), (15, 0.92)])
 def test_intervals_of_ranks_contain_the_mean_over_all_tasks(tasks, share):
     """Of six entries whose scores vary by task; four standard errors below the share.

@@ -21,6 +21,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -641,7 +642,8 @@ class Agreement(_Rule):
 
     A board decides a pair of entries where one is better on more data sets than the other, on
     average over its tasks, with a 95 % interval over tasks that does not reach a tie. The share has
-    no interval of its own: of the pairs counted as decided, one in twenty is by chance.
+    no interval of its own: of the pairs counted as decided, one in twenty is by chance. Where other
+    chains could turn pairs, those alone are counted that they surely would not.
     """
 
     one: Annotated[Quantity, "scores of a board, lower ones are better"]
@@ -652,12 +654,16 @@ class Agreement(_Rule):
     def exceed(self, one: Numbers, other: Numbers) -> Result:
         """Return by how much the share of pairs with the same order is short of that claimed."""
         boards = [
-            decide_pairs(board.run, board.quantity.metric, board.agent[0], self.among)
+            decide_pairs(
+                *(board.run, board.quantity.metric, board.agent[0], self.among),
+                widen=partial(board.reach.factor, 1),
+            )
             for board in (one, other)
         ]
         both = sorted(boards[0].keys() & boards[1].keys())
         if not both:
-            raise Missing("there is no pair of entries that both boards decide")
+            open_ends = Excess(*np.array([[0.0], [-np.inf], [np.inf]]))
+            return Result(open_ends, "no pair of entries is decided by both boards", None, True)
         turned = [pair for pair in both if boards[0][pair] != boards[1][pair]]
         share = 1 - len(turned) / len(both)
         text = f"{len(both) - len(turned)} of {len(both)} pairs that both boards decide are alike"

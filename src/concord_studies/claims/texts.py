@@ -153,9 +153,9 @@ def fill_in(text: str, find: Callable[[str], str | None]) -> str:
     return PLACEHOLDER.sub(lambda placeholder: str(find(placeholder[1])), " ".join(kept))
 
 
-def fill_in_settings(texts: Iterable[str], documents: Sequence[Document]) -> tuple[str, ...]:
-    """Return texts with the settings of runs in the place of their placeholders."""
-    return tuple(fill_in(text, partial(find_setting, documents)) for text in texts)
+def fill_in_settings(text: str, documents: Sequence[Document]) -> str:
+    """Return a text on one line, with settings of runs in the place of its placeholders."""
+    return fill_in(text, partial(find_setting, documents))
 
 
 def find_setting(documents: Iterable[Document], path: str) -> str | None:

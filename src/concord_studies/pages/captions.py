@@ -118,7 +118,7 @@ def compose(
         ],
         "readings": [(name, markup.line(readings[name])) for name in shown if name in readings],
         "assumptions": [
-            fill_in_settings((stated.value, stated.reason), resting)
+            (fill_in_settings(stated.value, resting), fill_in_settings(stated.reason, resting))
             for name, stated in assumptions.items()
             if (
                 resting := [

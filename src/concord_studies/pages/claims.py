@@ -207,7 +207,10 @@ def _list_notes(paper: Study, rows: Sequence[Row]) -> list[Section]:
     ):
         cells = [[key, *(line(getattr(note, c)) for c in columns)] for key, note in stated.items()]
         if stated is paper.assumptions:
-            cells = [[key, *fill_in_settings(texts, resting[key])] for key, *texts in cells]
+            cells = [
+                [key, *(fill_in_settings(text, resting[key]) for text in texts)]
+                for key, *texts in cells
+            ]
         for cell in cells:
             if columns[-1] == "checked_by" and cell[-1]:
                 cell[-1] = f"{cell[-1]}: {verdicts.get(cell[-1], 'not judged')}"

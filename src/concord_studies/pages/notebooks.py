@@ -41,12 +41,11 @@ def execute(text: str, names: dict[str, Any]) -> Iterator[Cell]:
         file, printed, value = f"<cell {number}>", io.StringIO(), None
         lines = source.splitlines(keepends=True)
         linecache.cache[file] = len(source), None, lines, file  # for ``inspect.getsource``
-        body = ast.parse(source).body
-        last = body[-1] if isinstance(body[-1], ast.Expr) else None
+        *body, last = ast.parse(source).body
         with redirect_stdout(printed):
-            rest = body if last is None else body[:-1]
-            exec(compile(ast.Module(rest, []), file, "exec", dont_inherit=True), names)  # noqa: S102
-            if last is not None:
+            whole = body if isinstance(last, ast.Expr) else [*body, last]
+            exec(compile(ast.Module(whole, []), file, "exec", dont_inherit=True), names)  # noqa: S102
+            if isinstance(last, ast.Expr):
                 shown = compile(ast.Expression(last.value), file, "eval", dont_inherit=True)
                 value = eval(shown, names)  # noqa: S307
         yield Cell(before, source, printed.getvalue(), value)
@@ -86,17 +85,11 @@ def to_jupyter(text: str) -> str:
     """Return a notebook as the JSON of Jupyter's format 4.5, without outputs."""
     cells: list[dict[str, Any]] = []
     for number, part in enumerate(CELL.split(text)):
-        source = part.strip("\n").splitlines(keepends=True)
-        kind = "code" if number % 2 else "markdown"
-        cell: dict[str, Any] = {
-            "cell_type": kind,
-            "id": f"cell-{number}",
-            "metadata": {},
-            "source": source,
-        }
+        about: dict[str, Any] = {"cell_type": "markdown", "id": f"cell-{number}", "metadata": {}}
         if number % 2:
-            cell |= {"execution_count": None, "outputs": []}
-        cells += [cell] * bool(source)
+            about |= {"cell_type": "code", "execution_count": None, "outputs": []}
+        if source := part.strip("\n").splitlines(keepends=True):
+            cells.append({**about, "source": source})
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     book = {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": kernel}, "cells": cells}
     return json.dumps(book, indent=1, ensure_ascii=False)

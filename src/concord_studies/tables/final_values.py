@@ -137,7 +137,7 @@ def _lay_out(
         [*(_reader_text("", dims[place], params.names) for place in down), *heads],
         [[*name, *(row.get(column, "") for column in columns)] for name, row in table.items()],
         len(down),
-        len(shown) if params.first else Layout.shown,
+        min(len(shown), Layout.shown) if params.first else Layout.shown,
     )
 
 

@@ -106,8 +106,9 @@ def test_documents_state_a_sentence_with_its_place_and_why_it_does_not_hold():
 
 
 def test_sentences_of_a_study_are_counted_apart_if_they_are_ours():
-    rows = [row("a", FAILS), row("b", FAILS, source=ledger.OUR_SENTENCE), row("c", "holds")]
-    assert findings.count_sentences(rows)[2:] == ["| `p` | 1 + 1 | 0 | 0 | 1 | 0 |"]
+    ours = [row(name, FAILS, source=ledger.OUR_SENTENCE) for name in "bd"]
+    rows = [row("a", FAILS), *ours, row("c", "holds")]
+    assert findings.count_sentences(rows)[2:] == ["| `p` | 1 + 2 | 0 | 0 | 1 | 0 |"]
 
 
 def test_the_page_of_papers_shows_the_committed_verdicts():

@@ -39,13 +39,14 @@ def test_a_panel_per_topology_on_one_axis(runs):
         "(b) Ring",
         "(c) No edges",
     ]
-    assert figure.axes[0].get_ylabel() == "misclassified\n(of 569 points, log scale)"
+    assert figure.axes[0].get_ylabel() == "misclassified\n(of 569 points)"
     assert len({axes.get_ylim() for axes in figure.axes}) == 1
-    assert {axes.get_yscale() for axes in figure.axes} == {"log"}
+    assert {axes.get_yscale() for axes in figure.axes} == {"linear"}
+    assert figure.axes[0].get_ylim()[0] == 0
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert labels == [
         "median, agent 1",
-        "quartiles; whiskers: 1.5 times their distance",
+        "quartiles, Tukey's whiskers",
         "lowest and highest chain",
     ]
 

@@ -13,8 +13,9 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
-from concord import __version__
+from concord import __version__, kinds
 from concord.errors import ConcordError
 from concord.progress import each
 from concord_studies.claims import ledger
@@ -33,6 +34,7 @@ DOCUMENTS = ("README.md", "CONTRIBUTING.md", "config/README.md", "docs")
 LINKED = ("src", "profiles", "workflow", "envs", "LICENSE")  # what documents link to
 # What the theme draws in the color of the project.
 BRAND = ("color-brand-primary", "color-brand-content", "color-link--visited")
+HEAVIEST = 1_500_000  # bytes of a page and its pictures, above which the log names it
 SETTINGS: dict[str, Any] = {
     "project": "Concord",
     "html_title": "Concord",
@@ -94,10 +96,16 @@ def site(
         sources, pages = Sources(Path(name, "source"), results), Path(name, "site")
         for notebook in each(sorted(sources.folder.glob("docs/notebooks/*.md")), "notebooks"):
             notebooks.write_executed(notebook)
+        kinds.use(*(study.path for study in studies.values()))  # a notebook may use others
         _write_pages(config, settings, studies, results, sources)
         _run_sphinx(sources.folder, pages, Path(name, "doctrees"))
         if sources.has("claims"):
             shutil.copyfile(sources.folder / claims.TABLE, pages / claims.TABLE)
+        _lighten_pictures(pages / "_images")
+        for page in sorted(pages.rglob("*.html")):
+            if (weight := weigh(page)) > HEAVIEST:
+                name = page.relative_to(pages)
+                print(f"{name}: it loads {weight / 1e6:.1f} MB", file=sys.stderr)
         shutil.rmtree(output, ignore_errors=True)
         shutil.copytree(pages, output)
 
@@ -284,6 +292,25 @@ def _copy_documents(source: Path) -> dict[str, list[str]]:
     names = {f"docs/{path.stem}" for path in (source / "docs").glob("*.md")}
     listed.setdefault("How-to", []).extend(sorted(names - index_names))
     return listed
+
+
+def _lighten_pictures(folder: Path) -> None:
+    """Write the folder's PNGs with 256 colors, which halves figures and shows them alike."""
+    from PIL import Image  # of matplotlib
+
+    for path in folder.glob("*.png"):
+        with Image.open(path) as picture:
+            if picture.mode != "P":
+                picture.convert("RGB").quantize(256).save(path, optimize=True)
+
+
+def weigh(page: Path) -> int:
+    """Return the bytes of a page of HTML and of the pictures in it."""
+    text = read_text(page)
+    pictures = {
+        page.parent / unquote(name) for name in re.findall(r'<img [^>]*src="([^":]+)"', text)
+    }
+    return len(text.encode()) + sum(path.stat().st_size for path in pictures)
 
 
 def _run_sphinx(source: Path, output: Path, doctrees: Path) -> None:

@@ -24,7 +24,7 @@ from concord_studies.pages.markdown import Section
 from concord_studies.provenance import read_provenance
 
 WIDE = 360  # points; a column of print has 250
-HEAVY = 150_000  # bytes of an SVG, in place of which its PNG is shown
+HEAVY = 50_000  # bytes of an SVG, in place of which its PNG is shown, as many with 256 colors
 ROWS = 40  # of a table
 HEADINGS = {"figures": "Figures", "tables": "Tables"}
 SHOWN = {"figures": ".svg", "tables": ".csv"}
@@ -54,7 +54,8 @@ def study_page(study: Study, rows: Sequence[Row], results: Path, seeds_note: str
         return f"[{markdown(name)}](#{_anchor(study, section, name)})" if shown else markdown(name)
 
     page = of_claims.claims_page(study, rows, seeds_note, parts, link)
-    named = filter(None, [study.name, *study.about.samplers.split(", ")])
+    author = study.name.partition(" ")[0]
+    named = dict.fromkeys(filter(None, [author, study.name, *study.about.samplers.split(", ")]))
     title, _, rest = page.partition("\n\n")  # the search finds the page first by these names
     entries = [entry for text in named for entry in fence(f"{{index}} ! single: {line(text)}", "")]
     return "\n".join([title, "", *entries, rest])

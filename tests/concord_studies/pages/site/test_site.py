@@ -94,6 +94,15 @@ def test_a_claim_leads_to_its_figure_and_what_was_made(folder):
         assert any(link.endswith(f"/{name}") for link in page.links), name
 
 
+def test_a_notebook_is_a_page_with_its_pictures_and_a_file_for_jupyter(folder):
+    names = [path.stem for path in (folder / "docs" / "notebooks").glob("*.html")]
+    assert len(names) == 4
+    for name in names:
+        page = Links((folder / "docs" / "notebooks" / f"{name}.html").read_text())
+        assert len(page.pictures) >= 3
+        assert any(link.endswith(f"/{name}.ipynb") for link in page.links)
+
+
 def test_the_claims_stand_in_a_table_beside_their_page(folder):
     with (folder / "claims.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))

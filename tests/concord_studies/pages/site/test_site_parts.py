@@ -118,6 +118,21 @@ def test_a_heavy_picture_is_shown_as_a_png(tmp_path):
     assert "a.png" in papers._picture(tmp_path / "a.svg", tmp_path, "a")[0]
 
 
+def test_a_page_of_many_pictures_is_light(tmp_path):
+    """Twenty figures of nine panels, as papers have them, weigh less than the most of a page."""
+    image = pytest.importorskip("PIL.Image")
+    with image.open(ROOT / "docs" / "figures" / "score_ratios.png") as picture:
+        for name in range(20):
+            picture.convert("RGBA").save(tmp_path / f"{name} .png")
+    tags = "".join(f'<img loading="lazy" alt="" src="{name}%20.png" />' for name in range(20))
+    (tmp_path / "page.html").write_text(f'{tags}<img src="data:x">' + "ü")
+    before = build.weigh(tmp_path / "page.html")
+    assert before > 2 * build.HEAVIEST
+    build._lighten_pictures(tmp_path)
+    files = sum(path.stat().st_size for path in tmp_path.iterdir())
+    assert build.weigh(tmp_path / "page.html") == files < build.HEAVIEST
+
+
 def test_a_page_is_one_entry_of_the_navigation_whatever_its_title():
     title = 'a\nb\u2028c\x85d # "e" *f* <g> \u202eh :i: ' + "x" * 10_000
     entries = build._list_pages(["papers/a", "papers/b"], {"papers/a": title, "papers/b": " \n"})

@@ -28,7 +28,6 @@ from concord.options import Count, Index, Options, Some
 from concord_studies import results, selection, words
 from concord_studies.contracts import Read
 from concord_studies.figures import style
-from concord_studies.figures._axes import label_log_axis
 from concord_studies.figures.panels import Columns, Names, Panels, Rows, cross_panels
 from concord_studies.option_notes import NamesIterations
 from concord_studies.results import Measured
@@ -67,10 +66,10 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         run = selection.take_single(cell.runs, f"panel {cell.title!r}")
         boxes = _draw_boxes(axes, run, params.iterations)
         extremes |= any(box["fliers"] for box in boxes)
+    top = max((axes.get_ylim()[1] for _, axes in shown), default=1.0)
     for _, axes in shown:
-        axes.set_yscale("log")
-        label_log_axis(axes.yaxis)
-    panels.label("iteration $k$", f"misclassified\n(of {params.points} points, log scale)")
+        axes.set_ylim(0, top)
+    panels.label("iteration $k$", f"misclassified\n(of {params.points} points)")
     return panels.with_legend(_legend_entries(extremes))
 
 
@@ -125,6 +124,6 @@ def _legend_entries(extremes: bool) -> list[Artist]:
     mark = {**_EXTREME, "linestyle": "", "color": style.GRAY}
     entries: list[Artist] = [
         style.entry(f"median, {words.agent(AGENT)}", color=style.BLACK, linewidth=1.2),
-        Patch(**box, label="quartiles; whiskers: 1.5 times their distance"),
+        Patch(**box, label="quartiles, Tukey's whiskers"),
     ]
     return [*entries, style.entry("lowest and highest chain", **mark)] if extremes else entries
