@@ -15,6 +15,7 @@ from concord.laws.read_off import StepReader
 from concord.networks.channels import Channel
 from concord.networks.network import Network, weighted_sum
 from concord.problem import CountedProblem
+from concord.problems.gaussian_fit import fit
 
 Y, VARIANCE, EFFECTS, PRIOR = np.array([1.0, -2.0, 3.0, 0.5]), 1.5, 2.0, 100.0
 
@@ -344,6 +345,14 @@ def test_bytes_are_those_of_shared_coordinates() -> None:
     assert pairs.meter.unicast_bytes.max() == 8
 
 
+def test_a_vector_longer_than_a_position_is_refused() -> None:
+    """As of a sampler that sends positions and velocities at once: what is local is not known."""
+    x = np.zeros((2, 4, 2))
+    running = concord.network("ring", 4).start(x, local=np.array([False, True]))
+    with pytest.raises(concord.ConcordError, match=r"of 4 numbers would send .*; send positions"):
+        running.mix("metropolis", np.concatenate([x, x], axis=-1))
+
+
 def test_a_server_averages_what_is_shared() -> None:
     """Agents get the average of shared coordinates beside their own local ones."""
     x = np.arange(8.0).reshape(1, 4, 2)
@@ -427,6 +436,19 @@ def test_a_mask_of_no_coordinate_is_none() -> None:
     np.testing.assert_array_equal(local.reference.of(2).values, reference[:, [0, 3]])
     with pytest.raises(concord.ConcordError, match="dimension 4"):
         concord.Problem(lambda x: x, agents=3, dim=2, local=[False, True], reference=np.eye(2))
+
+
+def test_the_fit_is_of_what_each_agent_holds() -> None:
+    """Of gradients alone Hessians and shifts are the hierarchy's own, and laws the posterior's."""
+    problem = hierarchy()
+    functions = concord.Problem(problem.gradient, agents=4, dim=2, local=[False, True])
+    for normal_fit in (fit(functions), fit(problem)):
+        np.testing.assert_allclose(normal_fit.hessians, problem.gram, atol=1e-8)
+        np.testing.assert_allclose(normal_fit.shift, problem.shift, atol=1e-8)
+        mean, cov = problem.posterior.moments()
+        np.testing.assert_allclose(normal_fit.mean, mean[:-1], atol=1e-8)
+        np.testing.assert_allclose(normal_fit.cov, cov[:-1], atol=1e-7)
+        np.testing.assert_allclose(normal_fit.law.of("average").cov, cov[-1], atol=1e-7)
 
 
 @pytest.mark.parametrize("kind", ["de_sgld", "extra_sgld", "diging_sgld"])

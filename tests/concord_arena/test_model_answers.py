@@ -25,7 +25,8 @@ def test_the_page_runs() -> None:
     names = {}
     for code in re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S):
         exec(code, names)
-    effect = names["found"].posterior["effect"].mean(["chain", "draw"]).values
+    effect, sent = names["effect_at_home"].values, names["vector_bytes"]
+    assert (sent == 2 * 8).all() and (names["problem"].counts == 1).all()
     assert abs(effect - [6.2, 4.9, 3.9, 4.8, 3.6, 4.1, 6.3, 4.9]).max() < 2.0  # Stan's draws'
     assert str(names["answer"]).split(":")[0] in " ".join(text.split())
     assert names["linear"].counts.sum() == 120 and names["same"].agents == 6

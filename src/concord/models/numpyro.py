@@ -137,7 +137,8 @@ class _NumPyro(Split):
                 f"model: no argument has {self.rows} rows, so that nothing says which agent owns "
                 "what the model reads; give the data as arguments"
             )
-        self.latents, self.axes = [], {}
+        self.latents: list[Latent] = []
+        self.axes: dict[str, Sequence[str | None]] = {}
         for name, site in sites.items():
             if site["type"] == "sample":
                 self._add_site(name, site)

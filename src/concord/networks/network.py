@@ -217,8 +217,13 @@ class Network(Summarized):
 
     def select_shared(self, x: np.ndarray) -> np.ndarray:
         """Return the shared coordinates of vectors (..., dim), which alone are sent."""
-        if self.local is None or x.shape[-1] != self.local.size:
+        if self.local is None or x.shape[-1] < self.local.size:
             return x
+        if x.shape[-1] > self.local.size:
+            raise ConcordError(
+                f"network: a vector of {x.shape[-1]} numbers would send what an agent of "
+                f"{self.local.size} coordinates keeps; send positions by themselves"
+            )
         shared: np.ndarray = x[..., ~self.local]
         return shared
 

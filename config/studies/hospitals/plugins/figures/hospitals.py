@@ -2,7 +2,7 @@
 
 A panel for each experiment, a row for each hospital: from above its own rows alone, the law of its
 effect for each value of the label ``effects``, all as mean and standard deviation, over a band of
-the whole model's posterior.
+the whole model's posterior. Below them the bytes of a vector for each of these values.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,8 @@ class Params(Options):
 def reads(params: Params) -> list[Read]:
     """Return the metrics that the runs of the figure must have."""
     names = [f"{law}_{moment}" for law in LAWS for moment in ("mean", "sd")]
-    return [Read(name, agents=tuple(range(MOST))) for name in names]
+    each = [Read(name, agents=tuple(range(MOST))) for name in names]
+    return [*each, Read("vector_bytes", agents=("network",))]
 
 
 LAWS = ("alone", "effect", "exact")
@@ -53,13 +54,19 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         axes.barh(places, 2 * spread, 0.8, center - spread, color=style.lighten(style.GRAY))
         axes.plot([center, center], [places - 0.4, places + 0.4], color="black", lw=1)
         bars = [(style.MUTED, *_moments(cell.runs[0], "alone"))]
-        for run in cell.runs:
-            bars.append((colors[run.run["labels"]["effects"]], *_moments(run, "effect")))
+        for row, run in enumerate(cell.runs):
+            color = colors[run.run["labels"]["effects"]]
+            bars.append((color, *_moments(run, "effect")))
+            size = results.series(run, "vector_bytes", "network").value[-1]
+            text = f"{size:g} bytes a vector"
+            at = MOST - 0.15 + 0.4 * row
+            axes.text(center.mean(), at, text, color=color, ha="center", va="center", size="small")
         for row, (color, mean, sd) in enumerate(bars):
             at = places + 0.26 * (row - (len(bars) - 1) / 2)
             axes.errorbar(mean, at, xerr=sd, fmt="o", ms=2.5, lw=1.1, color=color)
         axes.set_yticks(places, [str(agent + 1) for agent in places])
-        axes.invert_yaxis()
+        axes.set_ylim(MOST + 0.55, -0.6)
+        axes.margins(x=0.04)
         axes.use_sticky_edges = False  # bands end within the panel
         axes.grid(visible=False, axis="y")
     panels.label("own effect", "hospital")
