@@ -6,17 +6,19 @@ from collections.abc import Callable
 from contextlib import suppress
 from copy import deepcopy
 from operator import mul
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
 from concord.fast import kernels
-from concord.fast.reading import ReadStep
+from concord.laws.scheduled import ReadStep
 from concord.minibatches import batches_of
 from concord.networks.network import Network
 from concord.networks.trigger import trigger_of
 from concord.problem import CountedProblem, Quadratic, local_of
+from concord.problems.quadratic_problem import QuadraticProblem
 from concord.random import draw_ticks
 from concord.sampler import Algorithm, ChainState
 from concord.values import FINITE_RANGE
@@ -112,9 +114,9 @@ class CompiledSteps:
             """Read the step, once for all blocks of chains of a problem; None: it cannot be."""
             if problem is not self._problem:
                 self._problem, self._step = problem, None
-                shape, read_on = state.x[0].shape, problem if mixture is None else None
+                on, *wrap = [problem] if mixture is None else _without_potential(state.x[0])
                 with suppress(Exception):  # whatever a step does that cannot be read
-                    self._step = ReadStep(self._sampler, read_on, network, shape, self._last)
+                    self._step = ReadStep(self._sampler, on, network, self._last, *wrap)
             return self._step
 
         return _Affine(read, mixture)
@@ -329,3 +331,29 @@ class _Gossip:
         network.active = active
         network.end(k, problem.close_count(None))
         return state._replace(x=x, sent=sent), count
+
+
+def _without_potential(x: np.ndarray) -> tuple[QuadraticProblem, type[_WithGivenGradients]]:
+    """Return a problem without gradients and the class of samplers that are given them.
+
+    x: positions of a chain, (agents, dim).
+    """
+    return QuadraticProblem(
+        np.zeros((*x.shape, x.shape[1])), np.zeros(x.shape)
+    ), _WithGivenGradients
+
+
+class _WithGivenGradients:
+    """A sampler of the same steps as a given one, which gets gradients as random numbers."""
+
+    def __init__(self, sampler: Any) -> None:
+        self._sampler = sampler
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the given sampler."""
+        return getattr(self._sampler, name)
+
+    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+        """Take the given sampler's step, with gradients from rng."""
+        given = SimpleNamespace(gradient=lambda x: rng.standard_normal(x.shape))
+        return self._sampler.step(state, k, given, network, rng)

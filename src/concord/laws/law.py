@@ -20,6 +20,7 @@ from concord.laws.exact import Moments
 from concord.laws.iterations import ALWAYS, Cycle, find_cycle, join_cycles
 from concord.laws.modes import find_modes
 from concord.laws.read_off import NoLaw, StepReader
+from concord.laws.scheduled import ReadStep
 from concord.minibatches import Batches, batches_of
 from concord.networks.moments import mask_moments
 from concord.networks.network import Network
@@ -35,6 +36,8 @@ LARGEST = 1300
 SETTINGS_LIMIT = 250
 # The most iterations of steps that do not repeat, each of which is read.
 MOST_STEPS = 1_000_000
+# An iteration at which steps that follow schedules are compared with what was read of others.
+FAR = 9999
 # The most of positions for which powers of second moments over choices are taken.
 SECOND_LIMIT = 20
 
@@ -66,7 +69,24 @@ def update_of(
     the step is not affine.
     """
     _refuse_large(problem, most)
-    return StepReader(sampler, problem, network).update()
+    return _read_update(StepReader(sampler, problem, network), sampler, problem, network)
+
+
+def _read_update(
+    reader: StepReader, sampler: Algorithm, problem: Problem, network: Network
+) -> exact.Update:
+    """Return the update that a reader reads: where it can be, as a function of schedules' values.
+
+    So no step is taken in each iteration whose steps never repeat.
+    """
+    update = reader.update()
+    if update.find_cycle() or update.loss_effect:
+        return update
+    try:
+        step = ReadStep(sampler, problem, network, FAR)
+    except Exception:  # whatever steps that cannot be read so do: they are read one by one
+        return update
+    return replace(update, at=lambda k: step.update_at(k) if k >= step.begin else update.at(k))
 
 
 def compose_cycle(update: exact.Update, k: int) -> tuple[exact.Affine, int]:
@@ -210,7 +230,10 @@ def laws_of_versions(
         # All iterations are alike, so that powers lead over any number of them.
         powers = exact.stack_versions(firsts)
         return paths.RandomPath(lambda k: powers, start, agents, dim, mix, (0, 1), powers)
-    updates = [reader.update() for reader in readers]
+    updates = [
+        _read_update(reader, sampler, problem, network)
+        for reader, sampler, problem in zip(readers, samplers, problems, strict=True)
+    ]
     noise = None
     if errors is not None:
         updates = [add_gradient_errors(update, errors) for update in updates]

@@ -18,7 +18,6 @@ share, such as push-sum's weights, have other values: these are followed from st
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable
 from copy import copy
 from functools import cached_property
@@ -47,7 +46,6 @@ from concord.laws.scripts import (
     ScriptedSampler,
     UnreadableStep,
 )
-from concord.laws.spans import Span
 from concord.laws.switching import Choices
 from concord.minibatches import batches_of
 from concord.networks.network import Network
@@ -242,8 +240,6 @@ class _Steps:
         self._questions_cycle: Cycle | None = ALWAYS
         self._shared_cycle: Cycle | None = None
         self._readings: list[_Reading] = []
-        # Maps of steps that never repeat, by how many numbers these take.
-        self._spans: defaultdict[tuple[int, ...], Span] = defaultdict(Span)
         due = 1
         while len(self._shared) <= due:
             self._follow(learning=True)
@@ -274,7 +270,7 @@ class _Steps:
             return None
         other = copy(self)
         other._sampler, other._largest = sampler, largest
-        other._readings, other._spans = [], defaultdict(Span)
+        other._readings = []
         other._begin()
         return other
 
@@ -335,30 +331,8 @@ class _Steps:
             questions.extend(asked)
             return results
 
-        spans = not (shared or probe.chances or self._questions_cycle)
-        fit = self._find_in_span(probe, results) if spans else None
-        if fit is not None:
-            questions.append(make_number_question(k))
-        else:
-            fit = _fit_affine_map(call, probe, results, self._largest)
-            if spans:
-                known = np.concatenate([*fit.parts.values(), fit.offset[..., None]], axis=2)
-                self._spans[*probe.counts].add(results, known.ravel())
+        fit = _fit_affine_map(call, probe, results, self._largest)
         return _Reading(shared, questions, results, probe.chances, self._maps_of(fit, probe.draws))
-
-    def _find_in_span(self, probe: Script, results: np.ndarray) -> _Fit | None:
-        """Return the map of a step that moves random chains as a combination of those read before.
-
-        None where it does not. Maps whose combination moves these chains alike, but for rounding,
-        are alike in all entries: each has a random number of its own.
-        """
-        known = self._spans[*probe.counts].find(results)
-        if known is None:
-            return None
-        maps, ends = known.reshape(1, results.shape[1], -1), np.cumsum(probe.counts)
-        begins = np.array([0, *ends[:-1]])
-        parts = {source: maps[..., a:b] for source, a, b in zip(SOURCES, begins, ends, strict=True)}
-        return _Fit(np.ones(1), parts, maps[..., -1])
 
     def _maps_of(self, fit: _Fit, draws: list[int]) -> StepMaps:
         """Return the maps of the states and of the sent vectors that were fitted to a step.

@@ -104,8 +104,7 @@ def site(
         _lighten_pictures(pages / "_images")
         for page in sorted(pages.rglob("*.html")):
             if (weight := weigh(page)) > HEAVIEST:
-                name = page.relative_to(pages)
-                print(f"{name}: it loads {weight / 1e6:.1f} MB", file=sys.stderr)
+                print(f"{page.relative_to(pages)}: it loads {weight / 1e6:.1f} MB", file=sys.stderr)
         shutil.rmtree(output, ignore_errors=True)
         shutil.copytree(pages, output)
 
