@@ -144,7 +144,8 @@ def measure_w2(result: Trace | Law, law: Reference, warm_up: int | None) -> xarr
             raise ConcordError(
                 f"w2: the draws of {whose} after iteration {warm_up} are worth "
                 f"{int(worth[column])} independent ones, too few to fit a Gaussian of dimension "
-                f"{dim}; sample until they are worth {least}, with more iterations or chains"
+                f"{dim}; sample until they are worth {least}, with more iterations or chains, or "
+                "give a smaller warm_up"
             )
         fitted, count = Gaussian(*wasserstein.fit(x.reshape(-1, dim))), int(worth[column])
         value[column] = wasserstein.w2(fitted.mean, fitted.cov, posterior)

@@ -15,6 +15,7 @@ from concord.pictures import look
 
 NODE = 12.0  # largest diameter in points
 NUMBERED = 8.5  # smallest diameter in points that a number fits into
+FITTING = 3  # letters of a name that fit into an agent's circle
 SIDE = 2.4  # inches of a drawing
 
 # Drawn on a circle.
@@ -33,7 +34,7 @@ def plot_graph(graph: Graph, names: Sequence[str]) -> look.Picture:
 
 
 def draw_graph(axes: Axes, graph: Graph, side: float, names: Sequence[str]) -> None:
-    """Draw a graph on ``side`` points of width; agents carry names where there is room."""
+    """Draw a graph on ``side`` points of width; agents have names, in or by them."""
     at, color = place_agents(graph), look.AGENTS[1]
     reach = np.abs(at).max(initial=0.5) * 1.22
     apart = np.linalg.norm(at[:, None] - at, axis=2) + 4 * np.eye(graph.agents)
@@ -56,10 +57,19 @@ def draw_graph(axes: Axes, graph: Graph, side: float, names: Sequence[str]) -> N
     dots: dict[str, Any] = {"s": diameter**2, "c": [fill], "edgecolors": edge, "linewidths": 0.7}
     axes.scatter(at[:, 0], at[:, 1], **dots, zorder=2)
     if diameter >= NUMBERED:
-        text: dict[str, Any] = {"ha": "center", "va": "center_baseline", "zorder": 3}
+        inside: dict[str, Any] = {"ha": "center", "va": "center_baseline", "zorder": 3}
+        beside: dict[str, Any] = {"ha": "center", "fontsize": look.SMALL, "zorder": 3}
+        beside["bbox"] = {"facecolor": "white", "alpha": 0.7, "pad": 0, "linewidth": 0}
         for name, (x, y) in zip(names, at, strict=True):
-            size = 0.6 * diameter * min(1.0, 3 / max(len(name), 1))
-            axes.text(x, y, name, fontsize=max(size, 0.6 * look.SMALL), **text)
+            if len(name) <= FITTING:
+                axes.text(x, y, name, fontsize=0.6 * diameter, **inside)
+                continue
+            up = 1 if y > 0 else -1  # away from the middle
+            shift: dict[str, Any] = {
+                "xytext": (0, up * (diameter / 2 + 2)),
+                "textcoords": "offset points",
+            }
+            axes.annotate(name, (x, y), va="bottom" if up > 0 else "top", **shift, **beside)
     axes.set_aspect("equal")
     axes.set_axis_off()
     axes.set_xlim(-reach, reach)

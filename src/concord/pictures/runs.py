@@ -11,7 +11,9 @@ from matplotlib.axes import Axes
 from concord.distances import Posterior, count_least_chains, name_results, read_posterior, w2
 from concord.errors import require_known, suggest_names
 from concord.laws.exact import Law
+from concord.local_coordinates import PosteriorByAgent
 from concord.pictures import look
+from concord.reference import Reference
 from concord.sampling.trace import Trace
 
 if TYPE_CHECKING:
@@ -33,12 +35,16 @@ def plot_trace(
     Lines are the first agents (solid), and the average of all (dashed), after a tenth of the run.
 
     coordinates: numbers or names of those that are drawn; None: the first four. posterior: a
-    problem, a Gaussian, or draws, whose density is drawn, too; None: none.
+    problem, a Gaussian, or draws, whose density is drawn, too; None: none. Of a coordinate that
+    agents hold for themselves it is that of each agent that is drawn, dotted in its color.
     """
     trace = trace.mask_diverged()
     x = trace["x"]
     chosen = choose_coordinates(trace, x.shape[-1], coordinates)
     late = trace.rows_after_warm_up()
+    exact = None if posterior is None else read_posterior(trace, posterior)
+    if exact is not None:
+        draws = exact.sample(DRAWS, np.random.default_rng(0)).reshape(DRAWS, -1, x.shape[-1])
     picture = look.Picture(figsize=(look.FULL, 1.3 * len(chosen) + 0.6), layout="constrained")
     panels = picture.subplots(len(chosen), 2, squeeze=False, width_ratios=[1, 2])
     for (density, path), number in zip(panels, chosen, strict=True):
@@ -51,11 +57,9 @@ def plot_trace(
         for label, values, line in lines:
             _draw_density(density, values[:, late].ravel(), {"label": label, **line})
             path.plot(trace.draw, values[0], **{**line, "linewidth": 0.6})
-        if posterior is not None:
-            exact = read_posterior(trace, posterior).sample(DRAWS, np.random.default_rng(0))
-            _draw_density(
-                density, exact[:, number], {"label": "posterior", "color": look.VERMILION}
-            )
+        if exact is not None:
+            for of, line in _posterior_lines(exact, number, trace.agent[:AGENTS]).items():
+                _draw_density(density, draws[:, of, number], line)
         density.set_xlabel(trace.title_coordinate(number))
         density.set_yticks([])
         path.set_ylabel(trace.title_coordinate(number))
@@ -63,8 +67,7 @@ def plot_trace(
     panels[0, 1].set_title("the first chain")
     panels[-1, 1].set_xlabel("iteration")
     _name_divergence(picture, trace)
-    handles, labels = panels[0, 0].get_legend_handles_labels()
-    picture.legend(handles, labels, loc="outside lower center", ncols=len(handles))
+    _add_legend(picture, panels[:, 0], len(trace.agent))
     return picture
 
 
@@ -79,9 +82,12 @@ def plot_law(
     is left after a tenth of the run.
 
     coordinates: numbers or names of those that are drawn; None: the first four. posterior: a
-    problem or a posterior, whose mean and standard deviations are drawn, too; None: none.
+    problem or a posterior, whose mean and standard deviations are drawn, too; None: none. Of a
+    coordinate that agents hold for themselves they are those of the first agents, dotted.
     """
-    chosen = choose_coordinates(law, law.mean.shape[-1], coordinates)
+    dim = law.mean.shape[-1]
+    chosen = choose_coordinates(law, dim, coordinates)
+    exact = None if posterior is None else read_posterior(law, posterior)
     picture = look.Picture(figsize=(look.FULL, 1.3 * len(chosen) + 0.6), layout="constrained")
     panels = picture.subplots(len(chosen), 1, squeeze=False, sharex=True)[:, 0]
     at, late = law.iterations, law.iterations >= 0.1 * law.iterations[-1]
@@ -99,18 +105,44 @@ def plot_law(
         if shown.any():
             bottom, top = low[shown].min(), high[shown].max()
             axes.set_ylim(bottom - 0.3 * (top - bottom), top + 0.3 * (top - bottom))
-        if posterior is not None:
-            center, cov = read_posterior(law, posterior).moments()
-            for sds in (-2, 0, 2):
-                level = center[number] + sds * np.sqrt(cov[number, number])
-                label = "posterior" if sds == 0 else None
-                axes.axhline(level, color=look.VERMILION, linewidth=0.8, label=label)
+        if exact is not None:
+            centers, covs = exact.moments()
+            centers, covs = centers.reshape(-1, dim), covs.reshape(-1, dim, dim)
+            of_agents = range(min(AGENTS, law.mean.shape[1]))
+            for of, line in _posterior_lines(exact, number, of_agents).items():
+                for sds in (-2, 0, 2):
+                    level = centers[of, number] + sds * np.sqrt(covs[of, number, number])
+                    label = line["label"] if sds == 0 else None
+                    axes.axhline(level, **{**line, "label": label, "linewidth": 0.8})
         axes.set_ylabel(law.title_coordinate(number))
     panels[-1].set_xlabel("iteration")
     _name_divergence(picture, law)
-    handles, labels = panels[0].get_legend_handles_labels()
-    picture.legend(handles, labels, loc="outside lower center", ncols=len(handles))
+    _add_legend(picture, panels, law.mean.shape[1])
     return picture
+
+
+def _posterior_lines(
+    posterior: Reference, number: int, agents: Iterable[int]
+) -> dict[int, dict[str, Any]]:
+    """Return whose posterior of a coordinate is drawn, and the matplotlib options of its line.
+
+    Keys are places among the agents and their average, the last. agents: that are drawn.
+    """
+    if not isinstance(posterior, PosteriorByAgent) or not posterior.local[number]:
+        return {-1: {"label": "posterior", "color": look.VERMILION}}
+    style = {"linestyle": look.FLOOR["linestyle"], "label": "posterior of that agent"}
+    return {int(agent): {**_agent_line(place), **style} for place, agent in enumerate(agents)}
+
+
+def _add_legend(picture: look.Picture, panels: Iterable[Axes], agents: int) -> None:
+    """Add a legend of all lines in panels, each once; it says where not all agents are drawn."""
+    handles: dict[str, Any] = {}
+    for axes in panels:
+        lines, labels = axes.get_legend_handles_labels()
+        handles |= dict(zip(labels, lines, strict=True))
+    title = f"{AGENTS} of {agents} agents" if agents > AGENTS else None
+    place: dict[str, Any] = {"loc": "outside lower center", "ncols": min(len(handles), AGENTS + 3)}
+    picture.legend(list(handles.values()), list(handles), title=title, **place)
 
 
 def _name_divergence(picture: look.Picture, result: Trace | Law) -> None:
@@ -178,17 +210,23 @@ def plot_w2(
     axes.set_yscale("log")
     axes.set_xlabel("iteration")
     axes.set_ylabel("$W_2$ to the posterior")
+    axes.plot([], [], color=look.BLACK, label="worst agent")
     axes.plot([], [], color=look.BLACK, linestyle=look.AVERAGE_STYLE, label="average of agents")
-    picture.legend(loc="outside lower center", ncols=min(len(named) + 2, 4))
+    if any(isinstance(result, Trace) for result in named.values()):
+        axes.fill_between([], [], color=look.BLACK, label="95 % interval of it", **look.BAND)
+        axes.plot([], [], label="as many exact draws", **look.FLOOR)
+    picture.legend(loc="outside lower center", ncols=3)
     return picture
 
 
+# Of as many agents as are drawn; vermilion is the posterior's.
+_OF_AGENTS = (look.BLUE, look.GREEN, look.PURPLE, look.GRAY)
 _AVERAGE: dict[str, Any] = {"color": look.BLACK, "linestyle": look.AVERAGE_STYLE}
 
 
 def _agent_line(place: int) -> dict[str, Any]:
     """Return the matplotlib options of an agent's line."""
-    return {"color": look.AGENTS[place % len(look.AGENTS)]}
+    return {"color": _OF_AGENTS[place % len(_OF_AGENTS)]}
 
 
 def _draw_density(axes: Axes, values: np.ndarray, line: dict[str, Any]) -> None:

@@ -64,6 +64,52 @@ def test_a_trace_shows_one_chain_and_the_density_of_all():
     assert (edges[0], edges[-1]) == (late.min(), late.max())
 
 
+LOCAL = concord.problems.quadratic(
+    [[[1.0, 1.0], [1.0, 2.0]]] * 4, [[0, 0], [1, 1], [2, 2], [9, 9]], local=[False, True]
+)
+
+
+def test_the_posterior_of_what_agents_hold_is_drawn_by_agent():
+    trace = concord.sample("de_sgld", LOCAL, "ring", **OPTIONS)
+    shared, _, own, _ = trace.plot(posterior=LOCAL).axes
+    means, covs = LOCAL.posterior.moments()
+
+    def drawn_means(axes, label):
+        each = [p.get_data()[:2] for p in axes.patches if p.get_label().startswith(label)]
+        return np.array([h @ np.diff(e**2) / 2 for h, e in each])
+
+    # 20,000 draws, in bins that err by far less than one standard error: five of these.
+    off = drawn_means(shared, "posterior") - means[-1, 0]
+    assert np.abs(off) == pytest.approx([0], abs=5 * np.sqrt(covs[-1, 0, 0] / 20_000))
+    sd = np.sqrt(covs[:4, 1, 1] / 20_000)
+    assert (np.abs(drawn_means(own, "posterior of") - means[:4, 1]) < 5 * sd).all()
+
+
+def test_a_law_shows_the_posterior_of_what_agents_hold():
+    law = concord.law("de_sgld", LOCAL, "ring", **OPTIONS)
+    shared, own = law.plot(posterior=LOCAL).axes
+    means, _ = LOCAL.posterior.moments()
+    assert lines(shared)["posterior"][0] == pytest.approx(means[-1, 0])
+    levels = [at.get_ydata()[0] for at in own.lines if at.get_label().startswith("posterior of")]
+    assert levels == pytest.approx(means[:4, 1])
+
+
+def test_a_trace_tells_its_agents_apart_and_says_how_many_there_are():
+    problem = concord.problems.quadratic([[[1.0]]] * 8, [[1.0]] * 8)
+    picture = concord.sample("de_sgld", problem, "ring", **OPTIONS).plot()
+    drawn = picture.axes[1].lines
+    assert len({line.get_color() for line in drawn}) == 5
+    assert picture.legends[0].get_title().get_text() == "4 of 8 agents"
+
+
+def test_distances_have_a_legend_and_a_short_run_a_remedy(law):
+    picture = concord.plot_w2({"law": law, "run": few_chains(iterations=2000)}, PROBLEM)
+    named = {text.get_text() for text in picture.legends[0].get_texts()}
+    assert {"worst agent", "average of agents", "as many exact draws"} <= named
+    with pytest.raises(ConcordError, match="smaller warm_up"):
+        concord.plot_w2(few_chains(iterations=20, chains=1), PROBLEM)
+
+
 def test_distances_are_those_of_w2(law):
     exact = concord.w2(law, PROBLEM).value
     few, many = few_chains(iterations=2000), few_chains(chains=40)
@@ -93,6 +139,15 @@ def test_a_network_shows_the_names_of_its_agents():
     graph = networkx.Graph([("Oslo", "Bergen"), ("Bergen", "Tromsø")])
     texts = [text.get_text() for text in concord.network(graph).plot().axes[0].texts]
     assert texts == ["Oslo", "Bergen", "Tromsø"]
+
+
+@pytest.mark.parametrize(("names", "outside"), [(["Oslo", "Bergen"], True), (["A", "B"], False)])
+def test_names_that_do_not_fit_a_node_are_beside_it(names, outside):
+    import networkx
+
+    axes = concord.network(networkx.Graph([names])).plot().axes[0]
+    assert [hasattr(text, "xyann") for text in axes.texts] == [outside] * 2
+    assert min(text.get_fontsize() for text in axes.texts) >= 6.5
 
 
 def test_a_picture_says_what_diverged():
