@@ -119,7 +119,8 @@ def suggest_names(function: Callable[P, R], name: str = "") -> Callable[P, R]:
         try:
             shape.bind(*values, **options)
         except TypeError as error:
-            call = ", ".join(part for part in needed if part != "self")
+            parts = ("data=(X, y)" if part == "data" else part for part in needed)
+            call = ", ".join(part for part in parts if part != "self")
             raise ConcordError(f"{what}: {error}; call {what}({call}), others by name") from None
         return function(*values, **options)
 

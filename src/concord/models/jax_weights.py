@@ -6,14 +6,24 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from importlib.util import find_spec
+from inspect import signature
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from concord import streams
-from concord.errors import ConcordError, short
+from concord.errors import ConcordError, short, suggest_names
 from concord.models.model import require_library
-from concord.models.weights import Data, Evaluation, Rows, Settings, WeightPosterior
+from concord.models.weights import (
+    Data,
+    Evaluation,
+    Rows,
+    Settings,
+    WeightPosterior,
+    check_labels,
+    first_line,
+    labels_of,
+)
 from concord.options import Positive, build
 from concord.sampling.partition import PartitionLike
 
@@ -27,6 +37,7 @@ if find_spec("jax"):  # else ``from_jax`` says what to install
 Function = Callable[..., "JaxArray"]  # of pytrees and arrays of JAX
 
 
+@suggest_names
 def from_jax(
     log_likelihood: Function,
     params: object,
@@ -99,12 +110,31 @@ def from_jax(
     require_library("JAX", "log_likelihood")
     if not callable(log_likelihood):
         raise ConcordError(f"log_likelihood: {short(log_likelihood)} is no function; give one")
+    _check_arguments("log_likelihood", log_likelihood, "params, x, y")
+    _check_arguments("predict", predict, "params, X")
+    _check_arguments("params", params, "key")
     sharding = agents, shards, partition, streams.seed_of(seed, rng)
     settings = Settings(sharding, prior_sd, test, reference, evaluate, memory)
     problem = JaxPosterior(log_likelihood, predict, params, data, settings)
     if noise_sd is not None:
         problem.noise_sd = build(Positive, noise_sd, "noise_sd")
+    elif predict is not None:
+        problem.check_classes()
     return problem
+
+
+def _check_arguments(name: str, function: object, takes: str) -> None:
+    """Raise a ConcordError if a caller's function does not take these arguments."""
+    if not callable(function):
+        return
+    try:
+        shape = signature(function)
+    except ValueError:  # of some that are written in C
+        return
+    try:
+        shape.bind(*takes.split(", "))
+    except TypeError as error:
+        raise ConcordError(f"{name}: {error}; let it be a function of ({takes})") from None
 
 
 class JaxPosterior(WeightPosterior):
@@ -152,6 +182,12 @@ class JaxPosterior(WeightPosterior):
             )
         return np.asarray(self._predictions(w, X), dtype=float)
 
+    def check_classes(self) -> None:
+        """Raise a ConcordError if labels are none of the classes that are predicted."""
+        p = self.predictions(np.zeros((1, self.dim), self.dtype), self._convert(self._X[:1]))
+        if p.ndim == 3 and labels_of(self._y) is not None:
+            check_labels(self._y, p.shape[-1])
+
     def draw_start(self, rng: np.random.Generator) -> np.ndarray:
         """Return weights as ``params`` gives them, (dim,)."""
         key = jax.random.key(int(rng.integers(2**31)))
@@ -189,7 +225,14 @@ class JaxPosterior(WeightPosterior):
         with suppress(Exception):  # it takes batches only
             if jax.eval_shape(given, w, X[0], y[0]).shape == ():
                 return jax.vmap(given, in_axes=(None, 0, 0))
-        shape = jax.eval_shape(given, w, X[:2], y[:2]).shape
+        try:
+            shape = jax.eval_shape(given, w, X[:2], y[:2]).shape
+        except Exception as error:
+            raise ConcordError(
+                f"log_likelihood: it takes neither a row x {X.shape[1:]} and y {y.shape[1:]} nor "
+                f"a batch of rows with params {short(self._shapes)} ({first_line(error)}); let "
+                "their shapes fit"
+            ) from error
         if shape != (min(2, len(X)),):
             raise ConcordError(
                 f"log_likelihood: it has shape {shape} of two rows; return a number of one row, or "

@@ -13,9 +13,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from concord import streams
-from concord.errors import ConcordError, short
+from concord.errors import ConcordError, short, suggest_names
 from concord.models.model import require_library
-from concord.models.weights import COPIES, Data, Evaluation, Rows, Settings, WeightPosterior
+from concord.models.weights import (
+    COPIES,
+    Data,
+    Evaluation,
+    Rows,
+    Settings,
+    WeightPosterior,
+    check_labels,
+    first_line,
+)
 from concord.options import Positive, build
 from concord.sampling.partition import PartitionLike
 
@@ -29,6 +38,7 @@ Tensors = Callable[..., "Tensor"]  # a function of tensors
 Starts = Callable[[tuple[int, int, int], np.random.Generator], ArrayLike]
 
 
+@suggest_names
 def from_torch(
     module: torch.nn.Module,
     data: Data,
@@ -246,6 +256,26 @@ class TorchPosterior(WeightPosterior):
         """Return log p(y_j | h_w(X_j)) of each row j, (batch,)."""
         return self._log_likelihood(self._outputs(w, X), y)
 
+    def _check_rows(self) -> None:
+        """Raise a ConcordError if the module does not take a row, or its outputs do not fit y."""
+        w = self._tensor(self.draw_start(np.random.default_rng(0)))
+        X, y = self._data_of(np.zeros(1, dtype=np.intp))
+        try:
+            with torch.no_grad():
+                outputs = self._outputs(w, X)
+        except Exception as error:
+            widths = (getattr(layer, "in_features", None) for layer in self._module.modules())
+            width = next((w for w in widths if w), None)
+            raise ConcordError(
+                f"data.X: the module does not take a row of shape {tuple(X.shape[1:])} "
+                f"({first_line(error)}); give rows that fit it"
+                + ("" if width is None else f", its first linear layer takes {width} numbers")
+            ) from error
+        _check_outputs(self._log_likelihood, tuple(outputs.shape), tuple(y.shape))
+        if self._log_likelihood in (_categorical, _bernoulli):
+            check_labels(self._y, outputs.shape[1] if self._log_likelihood is _categorical else 2)
+        super()._check_rows()
+
     def _sum(self, w: Tensor, X: Tensor, y: Tensor, mask: Tensor) -> Tensor:
         """Return the sum of log p(y_j | h_w(X_j)) over rows j that the mask has."""
         return (self._of_rows(w, X, y) * mask).sum()
@@ -277,6 +307,27 @@ def _find_likelihood(name: object, sd: float) -> tuple[Tensors, Tensors]:
             "function of outputs and targets"
         )
     return likelihoods[name]
+
+
+def _check_outputs(likelihood: Tensors, outputs: tuple[int, ...], y: tuple[int, ...]) -> None:
+    """Raise a ConcordError if outputs of one row do not fit a likelihood with a name.
+
+    outputs, y: shapes of the outputs and targets of a row, which begin with 1.
+    """
+    each = outputs[1:]
+    if likelihood is _categorical and (not each or each[0] < 2):
+        raise ConcordError(
+            "likelihood: categorical takes a score of each class, and the module has outputs "
+            f"{each} of a row; give it 2 or more, or say likelihood='bernoulli'"
+        )
+    function = getattr(likelihood, "func", likelihood)  # of a partial
+    named = "bernoulli" if function is _bernoulli else "normal" if function is _normal else None
+    if named and math.prod(outputs) != math.prod(y):
+        other = ", or say likelihood='categorical'" if named == "bernoulli" else ""
+        raise ConcordError(
+            f"likelihood: {named} takes an output for each target, {y[1:]} of a row, and the "
+            f"module has {each}; let it have as many{other}"
+        )
 
 
 def _categorical(outputs: Tensor, y: Tensor) -> Tensor:

@@ -150,7 +150,17 @@ class WeightPosterior(OneDataSet):
         features = self._convert(np.asarray(X))
         w = np.ascontiguousarray(x.reshape(-1, self.dim), dtype=self.dtype)
         size = self._chunk(len(features))
-        parts = [self.predictions(w[k : k + size], features) for k in range(0, len(w), size)]
+        slices = (slice(k, k + size) for k in range(0, len(w), size))
+        try:
+            parts = [self.predictions(w[part], features) for part in slices]
+        except Exception as error:
+            given, known = features.shape[1:], self._X.shape[1:]
+            if given == known or isinstance(error, ConcordError):
+                raise
+            raise ConcordError(
+                f"X: rows have the shape {given}, and those of the problem's data {known}; give "
+                f"the same features ({first_line(error)})"
+            ) from error
         predicted = np.concatenate(parts)
         predicted = predicted.reshape(*x.shape[:-1], *predicted.shape[1:])
         if self.noise_sd is None:
@@ -237,6 +247,21 @@ class WeightPosterior(OneDataSet):
         return "vmap" if seconds["vmap"] < CLEARLY * seconds["loop"] else "loop"
 
 
+def first_line(error: Exception) -> str:
+    """Return the first line of a library's error, cut, so that a message stays one sentence."""
+    return (str(error).splitlines() or [type(error).__name__])[0][:120].rstrip(" .")
+
+
+def check_labels(y: Array, classes: int) -> None:
+    """Raise a ConcordError if targets are no numbers of so many classes."""
+    known = np.isin(y, np.arange(classes))
+    if not known.all():
+        raise ConcordError(
+            f"data.y: it has the label {y[~known].ravel()[0]}, and the network tells "
+            f"{classes} classes; number them 0 to {classes - 1}"
+        )
+
+
 def labels_of(y: Array) -> Array | None:
     """Return targets y as the labels by which rows may be split; None if they are no labels."""
     return y if y.ndim == 1 and y.dtype.kind in "iub" else None
@@ -258,6 +283,11 @@ def read_sites(
             raise ConcordError("data: give two mappings, X and y, with the same names as keys")
         by_name = {name: (X[name], y[name]) for name in X}
     if not by_name:
+        if sharding[:2] == (None, None):
+            raise ConcordError(
+                "agents is missing; give their number, or data as mappings from agents' names, "
+                "({name: X}, {name: y})"
+            )
         return read_rows(data, "data"), sharding, None
     if sharding[:2] != (None, None):
         raise ConcordError("agents: the data say which they are; leave agents and shards out")

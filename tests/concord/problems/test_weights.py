@@ -314,12 +314,54 @@ def test_labels_divide_rows():
         ({"likelihood": "poisson"}, "use categorical, bernoulli, normal"),
         ({"evaluate": "jit"}, "use 'vmap' or 'loop'"),
         ({"reference": np.zeros((5, 2))}, r"draws of shape \(draws, 45\)"),
+        ({"data": (X[:, :2], Y)}, r"a row of shape \(2,\) .* first linear layer takes 3 numbers"),
+        ({"data": (X, Y + 1)}, "the label 3, .* tells 3 classes; number them 0 to 2"),
+        ({"likelihood": "bernoulli"}, r"the module has \(3,\); .* likelihood='categorical'"),
+        ({"likelihood": "normal"}, r"normal takes an output for each target, \(\) of a row"),
+        ({"agents": None}, "agents is missing; give their number, or data as mappings"),
+        ({"agent": 3}, "from_torch.agent: unknown key; did you mean 'agents'"),
     ],
 )
 def test_what_does_not_fit_is_refused(options, sentence):
     pytest.importorskip("torch")
     with pytest.raises(ConcordError, match=sentence):
         of_torch(**options)
+
+
+def test_arrays_and_modules_that_do_not_fit_a_network_are_refused():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(ConcordError, match=r"call from_torch\(module, data=\(X, y\)\)"):
+        concord.from_torch(network(), X, Y, agents=4)
+    with pytest.raises(ConcordError, match=r"outputs \(1,\) of a row; .* likelihood='bernoulli'"):
+        of_torch(torch.nn.Linear(3, 1))
+    with pytest.raises(ConcordError, match="the label 2, and the network tells 2 classes"):
+        of_torch(torch.nn.Linear(3, 1), likelihood="bernoulli")
+    problem = of_torch()
+    trace = concord.sample("de_sgld", problem, "ring", step_size=1e-3, iterations=2)
+    with pytest.raises(ConcordError, match=r"shape \(2,\), and those of the problem's data \(3,\)"):
+        concord.predictive(trace, problem, test=(X[:, :2], Y))
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"data": (X[:, :2], Y)}, r"neither a row x \(2,\) and y \(\) nor a batch"),
+        ({"data": (X, Y + 1)}, "the label 3, .* tells 3 classes; number them 0 to 2"),
+        ({"params": lambda: 1.0}, r"params: .*; let it be a function of \(key\)"),
+    ],
+)
+def test_functions_of_jax_that_do_not_fit_are_refused(options, sentence):
+    with pytest.raises(ConcordError, match=sentence):
+        of_jax(**options)
+
+
+def test_functions_of_jax_with_other_arguments_are_refused():
+    pytest.importorskip("jax")
+    with pytest.raises(ConcordError, match=r"log_likelihood: .* function of \(params, x, y\)"):
+        concord.from_jax(lambda params, x: 0.0, np.zeros(2), (X, Y), agents=4)
+    given = lambda params, x, y: x @ params  # noqa: E731
+    with pytest.raises(ConcordError, match=r"predict: .* function of \(params, X\)"):
+        concord.from_jax(given, np.zeros(3), (X, Y), agents=4, predict=lambda params: 0.0)
 
 
 def test_rows_that_depend_on_each_other_are_refused():
