@@ -323,6 +323,8 @@ def make_shards(rows: int, labels: Array | None, sharding: Sharding) -> list[Arr
     agents, shards, partition, seed = sharding
     if shards is None:
         count = build(Count, agents, "agents")
+        if count == rows and partition == "equal":  # a reader expects agent 3 to have row 3
+            return list(np.arange(rows)[:, None])
         rng = streams.generator(streams.seed_of(seed), "partition")
         return choose_partition(partition).split(rows if labels is None else labels, count, rng)
     arrays = [np.asarray(shard) for shard in shards]

@@ -66,7 +66,8 @@ def from_pymc(
     over
         The dimension whose entries are rows.
     agents, partition, seed, rng
-        Their number, and how rows go to them, as of ``concord.problems.linear_regression``.
+        Their number, and how rows go to them, as of ``concord.problems.linear_regression``; of as
+        many agents as rows each has the row of its number.
     shards
         Instead: the row numbers of each agent, every row once.
     coordinates

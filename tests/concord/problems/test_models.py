@@ -5,6 +5,7 @@ import pytest
 
 import concord
 from concord.errors import ConcordError
+from concord.models.model import make_shards
 
 RNG = np.random.default_rng(3)
 X, SHARDS = RNG.standard_normal((12, 2)), [[0, 5, 7], [1, 2, 3, 4, 6], [8], [9, 10, 11]]
@@ -152,3 +153,9 @@ def test_a_problem_takes_draws_as_its_reference() -> None:
     assert np.allclose(problem.reference.moments()[0], MEAN, atol=0.1)
     with pytest.raises(ConcordError, match=r"give draws of shape \(draws, 3\)"):
         concord.Problem(lambda x: x, agents=4, dim=3, reference=exact(500))
+
+
+def test_as_many_agents_as_rows_have_the_rows_of_their_numbers():
+    shards = make_shards(5, None, (5, None, "equal", 1))
+    assert [shard.tolist() for shard in shards] == [[0], [1], [2], [3], [4]]
+    assert [len(shard) for shard in make_shards(6, None, (5, None, "equal", 1))] == [2, 1, 1, 1, 1]
