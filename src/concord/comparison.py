@@ -81,6 +81,12 @@ def compare(
                 "problem of yours, concord.recommend(..., samplers=[...])"
             )
         return import_module("concord_arena.compete").compare_samplers(*listed, tasks=tasks)
+    by_name = results.values() if isinstance(results, Mapping) else ()
+    if any(isinstance(one, (type, Algorithm)) for one in by_name):
+        raise ConcordError(
+            "results: samplers have names of their own; give them as a list, "
+            "concord.compare([Mine, 'de_sgld'], tasks=['ring'])"
+        )
     named = distances.name_results(results if isinstance(results, Mapping) else listed)
     law = None
     for result in named.values():

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import ParamSpec, TypeVar
 
-from concord.synonyms import SYNONYMS
+from concord.synonyms import ABSENT, SYNONYMS
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -59,7 +59,7 @@ def nearest(word: object, options: Iterable[str]) -> str:
     same = [name for name in names if _letters(name) == letters]
     same += [meant for meant in meanings if meant.partition("=")[0] in names]
     close = difflib.get_close_matches(str(word)[:COMPARED], names, n=1, cutoff=alike)
-    if same or close:
+    if same or (close and str(word) not in ABSENT):
         return f"did you mean {[*same, *close][0]!r}?"
     if not names:
         return "there are none to choose from"

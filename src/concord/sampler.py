@@ -159,8 +159,10 @@ class Sampler(Algorithm[State], Batches):
     Examples
     --------
     >>> import concord
+    >>> from typing import Annotated
     >>> class Decentralized(concord.Sampler):
-    ...     step_size: float
+    ...     "Langevin steps, each at an average of neighbors."
+    ...     step_size: Annotated[float, "step size eta"]
     ...     def step(self, state, k, problem, network, rng):
     ...         noise = (2 * self.step_size) ** 0.5 * rng.standard_normal(state.x.shape)
     ...         move = noise - self.step_size * problem.gradient(state.x)
@@ -202,7 +204,11 @@ def check_state(state: Any, sampler: object, shape: tuple[int, ...], before: obj
         expected = f"{type(before).__name__}, as its init does"
         right = isinstance(state, type(before))
     if not right:
-        raise ConcordError(f"{method} returned {type(state).__name__}, but must return {expected}")
+        remedy = "; write return state._replace(x=...)" if isinstance(state, np.ndarray) else ""
+        raise ConcordError(
+            f"{method} returned {type(state).__name__}, but must return {expected}"
+            + remedy * (before is not None)
+        )
     if not fits:
         raise ConcordError(
             f"{method} returned x of shape {np.shape(x)} and type {np.asarray(x).dtype}, but must "

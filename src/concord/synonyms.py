@@ -21,6 +21,7 @@ SYNONYMS = {
     "prior_scale": "prior_sd prior_variance c penalty",
     "to_xarray": "to_dataframe to_pandas dataframe dataset mean std",
     "to_arviz": "posterior sample_stats inference_data to_inferencedata",
+    "concentration": "alpha beta",
     "cov": "covariance variance var",
     "agents": "n_agents num_agents nodes n_nodes clients n_clients num_clients workers n_workers "
     "sites n",
@@ -61,3 +62,6 @@ SYNONYMS = {
     "bytes": "bits communication megabytes",
     "b2": "bias bias2",
 }
+
+# Words of other libraries for what is not here, to which no name of Concord is near in meaning.
+ABSENT = ("adam", "adagrad", "rmsprop", "nuts", "poisson_regression", "probit_regression")

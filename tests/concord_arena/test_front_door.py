@@ -67,6 +67,12 @@ def test_a_bias_map_takes_a_class():
     ("call", "sentence"),
     [
         (lambda: concord.compare([Mixed(0.1)]), "or a class of concord.Sampler"),
+        (lambda: concord.compare({"mixed": Mixed}, tasks=["even, ring"]), "give them as a list"),
+        (lambda: concord.compare({"mixed": Mixed(0.1)}), "give them as a list"),
+        (
+            lambda: concord.sample("adam", quadratic(), "ring", iterations=3),
+            "sampler 'adam'; choose one of",
+        ),
         (lambda: concord.compare(["de_sgld"], quadratic()), "recommend(..., samplers=[...])"),
         (lambda: concord.compare("de_sgldd"), "did you mean 'de_sgld'?"),
         (lambda: concord.compare([int]), "a class of concord.Sampler"),

@@ -278,7 +278,8 @@ MISTAKES = [  # what is typed, and the end of the sentence, or a part of it
     ),
     (
         "sample(write(f'step_size: float\\n{STEP}state.x'))",
-        "Mine.step returned ndarray, but must return Positions, as its init does",
+        "Mine.step returned ndarray, but must return Positions, as its init does; write "
+        "return state._replace(x=...)",
     ),
 ]
 

@@ -159,3 +159,8 @@ def test_as_many_agents_as_rows_have_the_rows_of_their_numbers():
     shards = make_shards(5, None, (5, None, "equal", 1))
     assert [shard.tolist() for shard in shards] == [[0], [1], [2], [3], [4]]
     assert [len(shard) for shard in make_shards(6, None, (5, None, "equal", 1))] == [2, 1, 1, 1, 1]
+
+
+def test_the_concentration_of_a_partition_has_other_names():
+    with pytest.raises(ConcordError, match="partition.alpha: .* did you mean 'concentration'"):
+        make_shards(6, np.arange(6), (2, None, {"kind": "dirichlet", "alpha": 0.3}, 1))
