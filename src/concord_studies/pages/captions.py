@@ -118,7 +118,7 @@ def compose(
         ],
         "readings": [(name, markup.line(readings[name])) for name in shown if name in readings],
         "assumptions": [
-            (fill_in_settings(stated.value, resting), fill_in_settings(stated.reason, resting))
+            (value, fill_in_settings(stated.reason, resting))
             for name, stated in assumptions.items()
             if (
                 resting := [
@@ -127,6 +127,8 @@ def compose(
                     if name in run["assumptions"] and _concerns(stated, run, metrics)
                 ]
             )
+            # It is "" where the runs have no such setting.
+            and (value := fill_in_settings(stated.value, resting))
         ],
         "scale": "smoke" if any(run["scale"] == "smoke" for run in runs) else "paper",
     }
