@@ -66,7 +66,8 @@ def describe_output(study: Study, section: str, name: str) -> Caption:
         readings.pop("published", None)  # nothing was printed
     samplers = _name_samplers(study)
     caption = compose(entry, runs, study.assumptions, readings, metrics, titles, samplers)
-    return {**caption, "source": "Recorded"} if study.about.read and caption["printed"] else caption
+    unread = caption["printed"] and not study.about.was_read
+    return {**caption, "source": "Recorded"} if unread else caption
 
 
 def compose(
