@@ -31,7 +31,7 @@ EXCEPTIONS = {
     "fald2023.code_step_samples": "in every direction: the widest, with the rule's tolerance",
     "fald2023.smaller_steps_sample": "in every direction: the widest, with the rule's tolerance",
     "fald2023.proposition2_step": "at least of the order: a lower bound, so an exponent at most",
-    "fald2023.proposition2_heterogeneity": "the same",
+    "fald2023.proposition2_heterogeneity": "at least of the order, as H grows: at least",
     "fald2023.communications_order": "scales as: the exponent itself, within 0.05",
     "fald2023.iterations_order": "scales as: the exponent itself, within 0.05",
     "gurbuzbalaban2021.larger_steps_fall_faster": "the mean error of `faster`, along "

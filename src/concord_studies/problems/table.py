@@ -87,8 +87,6 @@ def build(
     columns = readers.table(path)
     _check_columns(params, columns)
     y = columns.pop(params.target)
-    import pandas  # a quarter of a second
-
     X = pandas.DataFrame(columns)
     make = _kind(params).from_arrays
     arguments = partition_arguments(partition, stream) | params.options

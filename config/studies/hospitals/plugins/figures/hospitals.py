@@ -59,8 +59,10 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             bars.append((color, *_moments(run, "effect")))
             size = results.series(run, "vector_bytes", "network").value[-1]
             text = f"{size:g} bytes a vector"
-            at = MOST - 0.15 + 0.4 * row
-            axes.text(center.mean(), at, text, color=color, ha="center", va="center", size="small")
+            below = MOST - 0.15 + 0.4 * row
+            axes.text(
+                center.mean(), below, text, color=color, ha="center", va="center", size="small"
+            )
         for row, (color, mean, sd) in enumerate(bars):
             at = places + 0.26 * (row - (len(bars) - 1) / 2)
             axes.errorbar(mean, at, xerr=sd, fmt="o", ms=2.5, lw=1.1, color=color)
