@@ -110,6 +110,8 @@ def test_an_assumption_has_the_settings_of_the_runs_shown_that_rest_on_it():
     runs = [run(), run(step_size=0.01, chains=8), run(chains=5, assumptions=[])]
     parts = described(runs, assumptions=assumptions)
     assert parts["assumptions"] == [("1000 or 8 chains, step 0.005 or 0.01", "r")]
+    other = {"sigma": {"value": "a penalty of {sampler.penalty}", "reason": "r"}}
+    assert described(runs, assumptions=other)["assumptions"] == []
 
 
 @pytest.mark.parametrize(
