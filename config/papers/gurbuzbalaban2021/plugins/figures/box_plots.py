@@ -71,7 +71,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw box plots over chains along iterations, a panel for each run but for ``beside``."""
     panels = Panels(cross_panels(runs, params.names, params.columns, params.rows), 1.75)
     shown = [(cell, axes) for cell, axes in panels if cell.runs]
-    extremes, faces = False, {}
+    extremes, faces = False, dict[str, str]()
     for cell, axes in shown:
         colors, groups = [PLAIN], [cell.runs]
         if params.beside:
