@@ -116,6 +116,8 @@ def _count(
             running.end(k, counted.close_count(running.awake))
             totals = counted.total, running.meter.unicast_bytes, running.meter.broadcasts
             every = [np.broadcast_to(t, shape[:2]).sum(axis=-1) for t in totals]
+            if not np.isfinite(every[1]).all():  # of a diverged chain
+                break
             if k < STEPS:
                 patterns |= set(zip(*(np.array(every) - before).tolist(), strict=True))
                 before = np.array(every)

@@ -1,12 +1,17 @@
 """What an iteration costs: expectations, not means of a few draws."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import concord
 from concord.arguments import ChosenSampler
 from concord.sampler import Sampler
-from concord_arena import prices
+from concord_arena import cells, prices
+from concord_arena.entries import ARENA
+from concord_studies.configuration.config import load_config
+from concord_studies.configuration.study import Study
 from variants import problem
 
 
@@ -121,3 +126,10 @@ def test_what_is_sent_now_and_then_is_counted_to_the_end(monkeypatch):
         lambda k, rng: rng.integers(5, 8, (8, 4)), monkeypatch, sends=lambda k: k % 100 == 99
     )
     assert steps == prices.MOST_STEPS
+
+
+def test_settings_whose_largest_diverges_pay_for_their_bytes():
+    """Of ten coordinates theta alone, which the server sends back, takes 80 bytes."""
+    run = Study(ARENA, load_config()).run("quantized", "problem=wide+entry=layered_ula_16_levels")
+    cell = cells._Cell(run, cells.build_task(run, Path("resources")), None, 0.0)
+    assert 80 < cell.group(cell.settings[0]).price["bytes"] < 160
