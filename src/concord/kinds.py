@@ -260,12 +260,12 @@ def add(path: Path) -> tuple[str, str]:
     if exists(room, name):
         owner = origin(room, name) or "Concord"
         raise ConcordError(f"{path}: {owner} has {room}/{name} already; rename the file")
-    _files[room, name] = Source(module_name(path), str(path))
+    _files[room, name] = Source(register_module(path), str(path))
     return room, name
 
 
-def module_name(path: Path) -> str:
-    """Return the name of a plug-in's module, whose package is the folder ``plugins`` or its own."""
+def register_module(path: Path) -> str:
+    """Register a plug-in's package, the folder ``plugins`` or its own; return its module's name."""
     folder, below = path.absolute().parent, path.stem
     if folder.name in ROOMS:
         folder, below = folder.parent, f"{folder.name}.{below}"

@@ -212,7 +212,13 @@ class _Cell:
     def group(self, settings: list[Setting]) -> Group:
         """Return settings with laws or chains that score them; raise ``NoLaw`` without either."""
         sampler, task, size = settings[0].sampler, self._task, len(settings)
-        price = prices.price_per_iteration(sampler, self._first, task.network, task.event_rng())
+        # The largest setting may diverge: bytes that depend on what is sent then have no mean.
+        priced = (
+            prices.price_per_iteration(one.sampler, self._first, task.network, task.event_rng())
+            for one in settings
+        )
+        never = dict.fromkeys(self._arena.budget, math.inf) | {"bytes": math.inf}
+        price = next((p for p in priced if all(map(math.isfinite, p.values()))), never)
         price["bytes"] += self._read_bytes
         price = {unit: self._runs * paid for unit, paid in price.items()}
         named = [(task.stream_names[0], self._first)] * size

@@ -25,7 +25,8 @@ from concord.problem import CountedProblem, Problem, local_of
 from concord.sampler import Algorithm
 
 # Iterations: of what is always the same, and of what is not; and the standard error of the mean of
-# gradients over chains, relative to it, at which that is known.
+# gradients or bytes over chains, relative to it, at which that is known: a budget then pays for one
+# iteration in 500 more or less.
 CHAINS, STEPS, MOST_STEPS, KNOWN_MEAN = 8, 48, 4800, 0.002
 
 
@@ -115,6 +116,8 @@ def _count(
             running.end(k, counted.close_count(running.awake))
             totals = counted.total, running.meter.unicast_bytes, running.meter.broadcasts
             every = [np.broadcast_to(t, shape[:2]).sum(axis=-1) for t in totals]
+            if not np.isfinite(every[1]).all():  # of a diverged chain
+                break
             if k < STEPS:
                 patterns |= set(zip(*(np.array(every) - before).tolist(), strict=True))
                 before = np.array(every)
@@ -123,7 +126,7 @@ def _count(
             if k + 1 == STEPS and len(patterns) == 1 and not np.ptp(ends):
                 break
             looks = running.clock is None and (k + 1) % (10 * STEPS) == 0
-            if looks and _is_regular(patterns, every, k + 1) and _is_mean_precise(every[0]):
+            if looks and _are_means_known(patterns, every, k + 1):
                 break
     gradients, sent, broadcasts = (
         np.broadcast_to(total, shape[:2]).mean(axis=0) / (k + 1) for total in totals
@@ -131,26 +134,28 @@ def _count(
     return _Counts(gradients, sent, broadcasts, float(ends.mean()) / (k + 1))
 
 
-def _is_regular(patterns: set[tuple[Any, ...]], totals: list[np.ndarray], steps: int) -> bool:
-    """Return whether every iteration sends the same number of messages.
+def _are_means_known(patterns: set[tuple[Any, ...]], totals: list[np.ndarray], steps: int) -> bool:
+    """Return whether every iteration sends as many messages, and means of random costs are precise.
 
     patterns: gradients, bytes and broadcasts of each single step of a chain. totals: the same three
     over all steps, (chains,).
     """
-    (rate, *others) = {row[1:] for row in patterns}
-    return not others and all(
-        np.allclose(total, steps * each, rtol=1e-12, atol=0.0)
-        for total, each in zip(totals[1:], rate, strict=True)
+    regular = [
+        len(set(each)) == 1 and np.allclose(total, steps * each[0], rtol=1e-12, atol=0.0)
+        for each, total in zip(zip(*patterns, strict=True), totals, strict=True)
+    ]
+    return regular[2] and all(
+        same or _is_mean_precise(total) for same, total in zip(regular[:2], totals[:2], strict=True)
     )
 
 
-def _is_mean_precise(gradients: np.ndarray) -> bool:
-    """Return whether chains (chains,) give the mean of random gradient counts precisely enough.
+def _is_mean_precise(totals: np.ndarray) -> bool:
+    """Return whether chains (chains,) give the mean of a random cost precisely enough.
 
-    Chains whose gradients repeat slowly are alike, so that no error can be estimated.
+    Chains whose costs repeat slowly are alike, so that no error can be estimated.
     """
-    error = gradients.std(ddof=1) / CHAINS**0.5
-    return bool(0 < error < KNOWN_MEAN * gradients.mean())
+    error = totals.std(ddof=1) / CHAINS**0.5
+    return bool(0 < error < KNOWN_MEAN * totals.mean())
 
 
 def _always_on(network: Network) -> tuple[Network, np.ndarray | float, np.ndarray | float]:

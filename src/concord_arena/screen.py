@@ -87,7 +87,10 @@ def list_unscored(question: Question, entry: Entry) -> Iterator[Candidate]:
 
 
 def make_lattices(question: Question, entry: Entry) -> list[Lattice]:
-    """Return an unscored lattice for each value of the second option; raise without one."""
+    """Return a grid of settings, not scored yet, for each value of an entry's second option.
+
+    A ConcordError if no setting is stable and affordable.
+    """
     name, values = next(iter(entry.second.items()), (None, (None,)))
     begin = read_value(entry.sampler, entry.tune, entry.name)
     problem, network = question.problem, question.network

@@ -19,7 +19,7 @@ from concord_studies.failures import print_error, user_message
 CONFIG = Path("config/config.yaml")
 
 # What `concord --help` shows; `concord help stages` has all others.
-FIRST = ("init", "describe", "test", "compare", "recommend")
+FIRST = ("list", "init", "check", "describe", "test", "compare", "recommend")
 
 Part = Callable[[argparse.ArgumentParser], object]  # adds arguments
 

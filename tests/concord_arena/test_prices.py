@@ -1,12 +1,17 @@
 """What an iteration costs: expectations, not means of a few draws."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import concord
 from concord.arguments import ChosenSampler
 from concord.sampler import Sampler
-from concord_arena import prices
+from concord_arena import cells, prices
+from concord_arena.entries import ARENA
+from concord_studies.configuration.config import load_config
+from concord_studies.configuration.study import Study
 from variants import problem
 
 
@@ -64,7 +69,7 @@ def test_what_repeats_slowly_or_by_the_samplers_own_chance_is_a_mean_over_many()
     assert silent["bytes"] == pytest.approx(8, abs=5 * 16 * 0.5 / np.sqrt(prices.MOST_STEPS * 8))
 
 
-def counted(step, monkeypatch, sends=lambda k: 1, **changes):
+def counted(step, monkeypatch, sends=lambda k: 1, size=lambda k, rng: 8, **changes):
     """Return what is counted of a network of four whose iterations cost ``step(k, rng)``."""
     for name, value in changes.items():
         monkeypatch.setattr(prices, name, value)
@@ -74,35 +79,57 @@ def counted(step, monkeypatch, sends=lambda k: 1, **changes):
         def step(self, state, k, problem, network, rng):
             steps.append(k)
             sent = np.full(4, sends(k))
-            network.meter.add_sent(sent, sent, 8)
+            network.meter.add_sent(sent, sent, size(k, rng))
             problem.pay(step(k, rng))
             return state
 
     rng = np.random.default_rng(1)
     found = prices._count(Paid(), problem(4, 1), concord.network("ring", 4), rng)
-    return found.gradients.mean(), len(steps)
+    return found.gradients.mean(), found.bytes.mean(), len(steps)
 
 
 def test_what_is_drawn_is_counted_until_its_mean_is_known(monkeypatch):
-    found, steps = counted(lambda k, rng: rng.integers(5, 8, (8, 4)), monkeypatch)
+    found, _, steps = counted(lambda k, rng: rng.integers(5, 8, (8, 4)), monkeypatch)
     assert steps < prices.MOST_STEPS / 2
     assert found == pytest.approx(6, rel=5 * prices.KNOWN_MEAN)  # five standard errors
-    assert (
-        counted(lambda k, rng: rng.integers(5, 8, (8, 4)), monkeypatch, KNOWN_MEAN=0)[1]
-        == prices.MOST_STEPS
+    *_, steps = counted(lambda k, rng: rng.integers(5, 8, (8, 4)), monkeypatch, KNOWN_MEAN=0)
+    assert steps == prices.MOST_STEPS
+
+
+@pytest.mark.parametrize(
+    ("sd", "least", "most"), [(0.1, 480, 480), (2, 960, 2400), (99, 4800, 4800)]
+)
+def test_bytes_are_counted_until_their_mean_is_known(sd, least, most, monkeypatch):
+    """Of a mean of 10 the error sd / sqrt(8 n), after n steps of 8 chains, is to be 0.02."""
+    _, found, steps = counted(
+        lambda k, rng: 1, monkeypatch, size=lambda k, rng: rng.normal(10, sd, (8, 1))
     )
+    assert least <= steps <= most
+    assert found == pytest.approx(10, abs=5 * sd / np.sqrt(8 * steps))
 
 
 def test_what_repeats_slowly_is_counted_to_the_end(monkeypatch):
     """All chains are alike, and the first iterations say nothing of later ones."""
-    found, steps = counted(lambda k, rng: np.full(4, 1 + (k == 3) + 2 * (k >= 600)), monkeypatch)
-    assert steps == prices.MOST_STEPS and found == pytest.approx(
-        3 - (2 * 600 - 1) / prices.MOST_STEPS
-    )
+
+    def slowly(k, rng):
+        return 1 + (k == 3) + 2 * (k >= 600)
+
+    mean = 3 - (2 * 600 - 1) / prices.MOST_STEPS
+    found, _, steps = counted(slowly, monkeypatch)
+    assert steps == prices.MOST_STEPS and found == pytest.approx(mean)
+    _, found, steps = counted(lambda k, rng: 1, monkeypatch, size=slowly)
+    assert steps == prices.MOST_STEPS and found == pytest.approx(mean)
 
 
 def test_what_is_sent_now_and_then_is_counted_to_the_end(monkeypatch):
-    _, steps = counted(
+    *_, steps = counted(
         lambda k, rng: rng.integers(5, 8, (8, 4)), monkeypatch, sends=lambda k: k % 100 == 99
     )
     assert steps == prices.MOST_STEPS
+
+
+def test_settings_whose_largest_diverges_pay_for_their_bytes():
+    """Of ten coordinates theta alone, which the server sends back, takes 80 bytes."""
+    run = Study(ARENA, load_config()).run("quantized", "problem=wide+entry=layered_ula_16_levels")
+    cell = cells._Cell(run, cells.build_task(run, Path("resources")), None, 0.0)
+    assert 80 < cell.group(cell.settings[0]).price["bytes"] < 160

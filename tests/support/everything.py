@@ -26,7 +26,7 @@ def kind(room: str, name: str) -> Any:
 def shared(study: str, name: str) -> Any:
     """Return a module that the kinds of a study share."""
     (folder,) = (folder for folder in STUDIES if folder.name == study)
-    return import_module(kinds.module_name(folder / "plugins" / f"{name}.py"))
+    return import_module(kinds.register_module(folder / "plugins" / f"{name}.py"))
 
 
 @cache

@@ -6,7 +6,7 @@ OF_EXPERIMENT = "{study}/{experiment}"
 # The hash alone says what the file is, so neither the code nor the rest of the registry is an
 # input. It needs the network, which compute nodes often lack, so it runs where Snakemake runs.
 rule fetch:
-    """Download a file of a data set, and check its SHA-256."""
+    """Put a data file into resources/, from the repository, a mirror or its address."""
     output:
         local("resources/{data_file}"),
     log:

@@ -178,7 +178,7 @@ class _Affine:
         self,
         before: ChainState,
         after: ChainState,
-        past: Any,
+        past: tuple[int, Generator, list[np.ndarray]],
         counts: list[np.ndarray],
         rng: Generator,
     ) -> bool:
@@ -251,7 +251,7 @@ def is_inside(x: np.ndarray) -> np.ndarray:
     return inside
 
 
-def _method(one: Any, name: str) -> str:
+def _method(one: object, name: str) -> str:
     """Return the qualified name of an object's method.
 
     By names, since a module imported here counts as code of every run.
@@ -345,7 +345,7 @@ class _WithGivenGradients:
         """Return an attribute of the given sampler."""
         return getattr(self._sampler, name)
 
-    def step(self, state: Any, k: int, problem: Any, network: Any, rng: Any) -> Any:
+    def step(self, state: Any, k: int, problem: Any, network: Network, rng: Generator) -> Any:
         """Take the given sampler's step, with gradients from rng."""
         given = SimpleNamespace(gradient=lambda x: rng.standard_normal(x.shape))
         return self._sampler.step(state, k, given, network, rng)

@@ -31,6 +31,11 @@ class About(Options):
     read: Annotated[str, "what of it could be read, and what could not; none: all"] = ""
     images: Annotated[str, "what its figures were judged from, where no image was seen"] = ""
 
+    @property
+    def was_read(self) -> bool:
+        """Whether the print itself was read, and not its abstract or its code alone."""
+        return not self.read or self.read.startswith(("the print", "the whole text"))
+
 
 class Reads(Options):
     """The metric or agent that claims read of a run in place of the named one."""

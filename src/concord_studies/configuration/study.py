@@ -114,7 +114,9 @@ class Study(StudyFiles):
         if not self.printed or not self.about.reference:
             return self.about.title
         others = " and others" if len(authors) > 1 else ""
-        return f"{authors[0].split()[-1]}{others} ({self.about.year})"
+        words = authors[0].split()
+        begin = next((i for i, word in enumerate(words) if word.islower()), -1)  # el, van der
+        return f"{' '.join(words[begin:])}{others} ({self.about.year})"
 
     def outputs(self, section: str) -> dict[str, Output]:
         """Return the figures or tables (``section``) by id."""

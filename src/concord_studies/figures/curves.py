@@ -40,11 +40,11 @@ Panels with their own runs, lines and scales (Gürbüzbalaban et al., Fig 4; Tzi
       - { title: Batch size, select: { experiment: linear_batch }, lines: sampler.batch_size }
       - { title: At the end, x: { over: penalty }, lines: reading }
 
-Error rates with a standard deviation (Tzikas et al., Fig 6)::
+Accuracies with a standard deviation (Tzikas et al., Fig 6)::
 
     metric: accuracy_mean
     layers: [{ sd: accuracy_sd }]
-    y: { scale: log, shows: error }
+    y: { shows: percent }
 
 ``select`` keeps runs by label or parameter, such as ``{reading: corrected}``; a list of values also
 sets the order of panels and lines.

@@ -20,7 +20,8 @@ class Params(Layer):
         """Draw a power above each falling curve, named at its end if there are several."""
         for line, exponent in zip(panel.lines, self.exponents, strict=False):
             x, y = line.main.iteration, line.main.value
-            x, y = x[(x > 0) & (y > 0)], y[(x > 0) & (y > 0)]
+            shown = (x > 0) & (x >= (panel.params.x.limits[0] or 0)) & (y > 0)
+            x, y = x[shown], y[shown]
             if not len(x) or y[-1] > 0.7 * y[0]:
                 continue  # nothing that falls
             ends = x[[0, -1]]

@@ -159,7 +159,7 @@ class MetricKind(Protocol):
 def yields(
     metrics: str | Names,
     *,
-    labels: Mapping[str, Label] | None = None,
+    labels: Mapping[str, Label | str] | None = None,
     records: Names = (),
     network: Literal["clocked", "privacy", "delivers", "perfect"] | None = None,
     exact: Names = (),
@@ -172,7 +172,7 @@ def yields(
     """Return a decorator for a module's ``rows`` that declares the metrics they have.
 
     metrics: one or several names, where ``*`` matches anything.
-    labels: texts for readers, by metric.
+    labels: phrases for readers, or more (``Label``), by metric.
     records: the ``draws``, probes and averages that the family reads and not every run records.
     network: the property that the run's network must have (``NETWORKS``).
     exact: metrics that are computed without chains.
@@ -186,7 +186,11 @@ def yields(
     def declare(rows: Rows) -> MetricFamily:
         """Return the metric family of a function that yields rows."""
         names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
-        stated = names, labels or {}, records, network, exact, of_law, averaged
+        words = {
+            metric: Label(label) if isinstance(label, str) else label
+            for metric, label in (labels or {}).items()
+        }
+        stated = names, words, records, network, exact, of_law, averaged
         return MetricFamily(rows, *stated, apart, conditions, check_problem)
 
     return declare

@@ -66,7 +66,8 @@ def describe_output(study: Study, section: str, name: str) -> Caption:
         readings.pop("published", None)  # nothing was printed
     samplers = _name_samplers(study)
     caption = compose(entry, runs, study.assumptions, readings, metrics, titles, samplers)
-    return {**caption, "source": "Recorded"} if study.about.read and caption["printed"] else caption
+    unread = caption["printed"] and not study.about.was_read
+    return {**caption, "source": "Recorded"} if unread else caption
 
 
 def compose(
@@ -118,7 +119,7 @@ def compose(
         ],
         "readings": [(name, markup.line(readings[name])) for name in shown if name in readings],
         "assumptions": [
-            (fill_in_settings(stated.value, resting), fill_in_settings(stated.reason, resting))
+            (value, fill_in_settings(stated.reason, resting))
             for name, stated in assumptions.items()
             if (
                 resting := [
@@ -127,6 +128,8 @@ def compose(
                     if name in run["assumptions"] and _concerns(stated, run, metrics)
                 ]
             )
+            # It is "" where the runs have no such setting.
+            and (value := fill_in_settings(stated.value, resting))
         ],
         "scale": "smoke" if any(run["scale"] == "smoke" for run in runs) else "paper",
     }

@@ -85,7 +85,7 @@ def require_file(path: Path, key: str) -> Path:
 def _execute(path: Path) -> ModuleType:
     """Execute a study's Python file as a module of the package of its folder, and return it."""
     try:
-        return import_module(kinds.module_name(path))
+        return import_module(kinds.register_module(path))
     except (Exception, SystemExit) as error:
         raise ConcordError(explain(error, str(path))) from error
 

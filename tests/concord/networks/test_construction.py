@@ -84,7 +84,7 @@ def test_own_weights_are_those_that_samplers_ask_for():
         (nx.path_graph(3), {"rows": 4}, "rows is an option of a kind; remove it"),
         ("ring", {}, "has no size; give agents"),
         ("ring", {"agents": 4, "los": None}, r"network.los: unknown key; did you mean 'loss'"),
-        ("wheel", {"agents": 4}, "there is no topology 'wheel'"),
+        ("no_such", {"agents": 4}, "there is no topology 'no_such'"),
     ],
 )
 def test_what_is_no_network_is_refused(graph, options, message):

@@ -376,6 +376,10 @@ def test_a_slope_stands_beside_what_falls() -> None:
     )  # the legend has one alone
     assert not any("k^" in text.get_text() for text in figure.axes[0].texts)
     assert "$k^{-0.5}$" in [text.get_text() for text in figure.legends[0].get_texts()]
+    options["x"] = {"scale": "log", "limits": [20, None]}
+    figure = drawn([trained("a", 1.0)], layers=[{"slopes": [-0.5]}], **options)
+    (slope,) = [line for line in figure.axes[0].lines if line.get_label() == "_slope"]
+    assert slope.get_xdata()[0] == 20  # where the axis begins
 
 
 @pytest.mark.parametrize("scale", ["linear", "log"])

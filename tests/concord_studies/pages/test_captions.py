@@ -8,7 +8,7 @@ import pytest
 from docutils.core import publish_doctree
 
 from concord_studies.configuration.config import load_config
-from concord_studies.configuration.sections import Assumption, Output
+from concord_studies.configuration.sections import About, Assumption, Output
 from concord_studies.configuration.study import Study
 from concord_studies.formulas import split_at_formulas
 from concord_studies.markup import sentence, sentences
@@ -110,6 +110,19 @@ def test_an_assumption_has_the_settings_of_the_runs_shown_that_rest_on_it():
     runs = [run(), run(step_size=0.01, chains=8), run(chains=5, assumptions=[])]
     parts = described(runs, assumptions=assumptions)
     assert parts["assumptions"] == [("1000 or 8 chains, step 0.005 or 0.01", "r")]
+    other = {"sigma": {"value": "a penalty of {sampler.penalty}", "reason": "r"}}
+    assert described(runs, assumptions=other)["assumptions"] == []
+
+
+@pytest.mark.parametrize(
+    ("read", "was"),
+    [
+        *[("", True), ("the whole text with its captions", True), ("the print", True)],
+        *[("the abstract, and the released code", False), ("two versions of the abstract", False)],
+    ],
+)
+def test_what_was_read_is_print_or_record(read, was):
+    assert About("T", "A", 2020, read=read).was_read is was
 
 
 def test_only_assumptions_that_runs_rest_on_are_shown_with_reasons():

@@ -51,6 +51,19 @@ def test_a_panel_per_topology_on_one_axis(runs):
     ]
 
 
+def test_boxes_of_several_runs_stand_side_by_side(runs):
+    figure = draw(runs, columns=None, beside="topology", iterations=[0, 10])
+    (axes,) = figure.axes
+    at = np.reshape(sorted(places(axes)), (2, 3))
+    np.testing.assert_allclose(at.mean(axis=1), [0, 10], atol=1e-6)
+    assert (np.diff(at) > 0).all() and at[0, -1] < at[1, 0]
+    assert len({patch.get_facecolor() for patch in axes.patches}) == 3
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels[:3] == ["Complete", "Ring", "No edges"]
+    one = [series(runs[1], "misclassified_median", 0).value[k] for k in (0, 10)]
+    assert medians(axes)[2:4] == one  # the second run's, which is drawn second
+
+
 def test_boxes_are_the_table_at_their_iterations(runs):
     chosen = [0, 1, 2, 5, 10, 50, 100]
     axes = draw(runs, iterations=chosen).axes[1]

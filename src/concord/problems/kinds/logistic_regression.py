@@ -276,14 +276,14 @@ class LogisticRegression(TwoParameters, GeneralizedLinearProblem):
 
         The gradient there is at most 1e-10.
         """
-        data, precision = self._solver.select(agents), self._precision(curvature)[agents]
+        data, precision = self._newton_features.select(agents), self._precision(curvature)[agents]
         first = linear.swapaxes(0, 1), start.swapaxes(0, 1)
         x, cost = _newton.minimize(data, precision, *first)
         return np.ascontiguousarray(x.swapaxes(0, 1)), cost.T
 
     @cached_property
-    def _solver(self) -> _newton.SignedFeatures:
-        """The features in the form of the Newton solver."""
+    def _newton_features(self) -> _newton.SignedFeatures:
+        """The features times the signs of their labels, as the Newton solver takes them."""
         return _newton.SignedFeatures.from_signed(np.ascontiguousarray(self._signed.swapaxes(1, 2)))
 
     def _precision(self, curvature: np.ndarray) -> np.ndarray:

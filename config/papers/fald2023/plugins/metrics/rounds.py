@@ -39,7 +39,7 @@ ITERATIONS, BURN_IN = 10_000_000, 1_000_000  # of section 10.1
     },
 )
 def rows(m: Measurement) -> Iterator[Row]:
-    """Yield what Table 1 shows, exactly, and how far the average's law is from the posterior.
+    """Yield errors of the mean of |X - x*|^2 (Table 1), and how far the average is from posterior.
 
     asymptotic_bias: the square of E|X - x*|^2 - tr Sigma, in the limit of long chains.
     chance_share: what a chain of the printed length adds to its mean square by chance, if the

@@ -11,7 +11,8 @@ What a researcher writes in a paper's YAML (Gürbüzbalaban et al., Figs 5 to 8)
     points: 569
     iterations: [0, 5, 10, 20, 30, 40, 60, 80, 100]
 
-Boxes stand at their iterations; those that a run did not reach (at smoke scale) are left out.
+Boxes stand at their iterations; those that a run did not reach (at smoke scale) are left out. With
+``beside`` a panel has the boxes of several runs, side by side in colors of their own.
 """
 
 from collections.abc import Sequence
@@ -28,15 +29,21 @@ from concord.options import Count, Index, Options, Some
 from concord_studies import results, selection, words
 from concord_studies.contracts import Read
 from concord_studies.figures import style
-from concord_studies.figures.panels import Columns, Names, Panels, Rows, cross_panels
-from concord_studies.option_notes import NamesIterations
+from concord_studies.figures.panels import (
+    Columns,
+    Names,
+    Panels,
+    Rows,
+    cross_panels,
+    split_lines,
+)
+from concord_studies.option_notes import NamesIterations, NamesLabel
 from concord_studies.results import Measured
 
 AGENT = 0
 # What matplotlib calls the parts of a box.
 BOX = {"med": "median", "q1": "q25", "q3": "q75", "whislo": "whisker_lo", "whishi": "whisker_hi"}
-EDGE = style.darken(style.AGENTS[1])
-_LINE: dict[str, Any] = {"color": EDGE, "linewidth": 0.7}
+PLAIN = style.AGENTS[1]
 _EXTREME: dict[str, Any] = {"marker": "_", "markersize": 3, "markeredgewidth": 0.8}
 _CROSS: dict[str, Any] = {"marker": "x", "markersize": 4, "linestyle": "", "clip_on": False}
 
@@ -48,6 +55,9 @@ class Params(Options):
     points: Annotated[Count, "number of points classified, for the axis"]
     rows: Rows = None
     columns: Columns = "topology"
+    beside: Annotated[
+        str | None, NamesLabel("label whose values have their boxes side by side")
+    ] = None
     names: Names = None
 
 
@@ -58,23 +68,41 @@ def reads(params: Params) -> list[Read]:
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw box plots over chains along iterations, a panel for each run."""
+    """Draw box plots over chains along iterations, a panel for each run but for ``beside``."""
     panels = Panels(cross_panels(runs, params.names, params.columns, params.rows), 1.75)
     shown = [(cell, axes) for cell, axes in panels if cell.runs]
-    extremes = False
+    extremes, faces = False, dict[str, str]()
     for cell, axes in shown:
-        run = selection.take_single(cell.runs, f"panel {cell.title!r}")
-        boxes = _draw_boxes(axes, run, params.iterations)
-        extremes |= any(box["fliers"] for box in boxes)
+        colors, groups = [PLAIN], [cell.runs]
+        if params.beside:
+            lines = list(split_lines(cell.runs, runs, params.beside, params.names))
+            colors, groups = [look.color for _, look, _, _ in lines], [group for *_, group in lines]
+            faces |= {text: look.color for _, look, text, _ in lines}
+        for place, (color, group) in enumerate(zip(colors, groups, strict=True)):
+            run = selection.take_single(group, f"panel {cell.title!r}")
+            boxes = _draw_boxes(axes, run, params.iterations, color, place, len(groups))
+            extremes |= any(box["fliers"] for box in boxes)
     top = max((axes.get_ylim()[1] for _, axes in shown), default=1.0)
     for _, axes in shown:
         axes.set_ylim(0, top)
     panels.label("iteration $k$", f"misclassified\n(of {params.points} points)")
-    return panels.with_legend(_legend_entries(extremes))
+    named = [Patch(**_look(color), label=text) for text, color in faces.items()]
+    return panels.with_legend([*named, *_legend_entries(extremes)])
 
 
-def _draw_boxes(axes: Axes, run: Measured, iterations: Sequence[int]) -> list[dict[str, Any]]:
-    """Draw the boxes of a run at those iterations that it reached; return what ``bxp`` draws."""
+def _look(color: str) -> dict[str, Any]:
+    """Return face and edge of a box of a color."""
+    edge = style.darken(color)
+    return {"facecolor": style.mix(color, "white", 0.3), "edgecolor": edge, "linewidth": 0.7}
+
+
+def _draw_boxes(
+    axes: Axes, run: Measured, iterations: Sequence[int], color: str, place: int, count: int
+) -> list[dict[str, Any]]:
+    """Draw the boxes of a run at those iterations that it reached; return what ``bxp`` draws.
+
+    place, count: which one of how many boxes side by side these are.
+    """
     parts = {
         part: results.series(run, f"misclassified_{part}", AGENT)
         for part in ("min", "max", *BOX.values())
@@ -95,24 +123,27 @@ def _draw_boxes(axes: Axes, run: Measured, iterations: Sequence[int]) -> list[di
         fliers += [at["max"]] if at["max"] > at["whisker_hi"] else []
         boxes.append({**{key: at[part] for key, part in BOX.items()}, "fliers": fliers})
     apart = float(np.diff(reached).min()) if len(reached) > 1 else 1.0
-    face = style.mix(style.AGENTS[1], "white", 0.3)
+    width = apart * (0.65 if count == 1 else 0.8) / count
+    at_place = np.array(reached) + (place - (count - 1) / 2) * width
+    look, edge = _look(color), style.darken(color)
+    line: dict[str, Any] = {"color": edge, "linewidth": 0.7}
     axes.bxp(
         boxes,
-        positions=reached,
-        widths=0.65 * apart,
-        capwidths=0.4 * apart,
+        positions=at_place,
+        widths=width if count == 1 else 0.85 * width,
+        capwidths=0.6 * width,
         patch_artist=True,
         manage_ticks=False,
-        boxprops={"facecolor": face, "edgecolor": EDGE, "linewidth": 0.7},
+        boxprops=look,
         medianprops={"color": style.BLACK, "linewidth": 1.2, "solid_capstyle": "butt"},
-        whiskerprops=_LINE,
-        capprops=_LINE,
-        flierprops={**_EXTREME, "markeredgecolor": EDGE},
+        whiskerprops=line,
+        capprops=line,
+        flierprops={**_EXTREME, "markeredgecolor": edge},
     )
     lost = [k for k in reached if not np.isfinite(parts["max"].value[recorded == k]).all()]
     if lost:
         heights, top = np.full(len(lost), 0.97), axes.get_xaxis_transform()
-        axes.plot(lost, heights, transform=top, color=EDGE, **_CROSS)
+        axes.plot(lost, heights, transform=top, color=edge, **_CROSS)
     axes.set_xlim(reached[0] - 0.7 * apart, reached[-1] + 0.7 * apart)
     axes.grid(False, axis="x")
     return boxes

@@ -14,7 +14,7 @@ class Params(Layer):
     """Estimates minus the mean of all, in their place."""
 
     def show(self, panel: LinePanel) -> LinePanel:
-        """Return the panel with the differences as lines."""
+        """Return the panel with each line replaced by its difference from the mean of all."""
         shown = [line.estimate for line in panel.lines]
         x = functools.reduce(np.intersect1d, (series.iteration for series in shown))
         values = [series.value[np.isin(series.iteration, x)] for series in shown]
