@@ -162,5 +162,5 @@ def test_as_many_agents_as_rows_have_the_rows_of_their_numbers():
 
 
 def test_the_concentration_of_a_partition_has_other_names():
-    with pytest.raises(ConcordError, match="partition.alpha: .* did you mean 'concentration'"):
+    with pytest.raises(ConcordError, match=r"partition.alpha: .* did you mean 'concentration'"):
         make_shards(6, np.arange(6), (2, None, {"kind": "dirichlet", "alpha": 0.3}, 1))
