@@ -123,7 +123,8 @@ def test_conda_models_is_concord_plus_its_libraries() -> None:
 
 def test_conda_site_is_concord_plus_what_makes_pages() -> None:
     pins = {r.name: [next(iter(r.specifier)).version] for r in map(Requirement, EXTRAS["docs"])}
-    pins["docutils"] = [LOCK["docutils"]]  # which Sphinx brings, and the site imports
+    for name in ("docutils", "pillow"):  # which Sphinx and matplotlib bring, and the site imports
+        pins[name] = [LOCK[name]]
     assert read_conda("site.yaml") == read_conda("concord.yaml") | pins
 
 

@@ -28,6 +28,7 @@ ELSEWHERE = {
     "theorems": r"theorem2\.(r|D|C1|C1_bar|lemma7_factor|E\|x0 - .*|E\|xbar0 .*|\|grad .*)"
     r"|theorem10.*|lemma\d+.*",
     "predictions": r".*_(mnist|svhn).*",
+    "predictive": "mse|coverage",  # of regressions
     "constraint": "envelope_w2",
     "tempered_distance": "law_tempered_w1.*|law_power",
 }

@@ -244,7 +244,7 @@ def test_markdown_names_what_rows_share_once():
         "| --- | --- | ---: |",
         r"| MNIST | a | 0.5 / 0.4 \[0.3, 0.5\] |",
         "|  | b | – |",
-        r"| SVHN | b | ∞ \< 10^3 |",
+        r"| SVHN | b | ∞ \< $10^{3}$ |",
     ]
 
 
