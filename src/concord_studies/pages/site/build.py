@@ -88,7 +88,7 @@ def site(
     if output.is_dir() and any(output.iterdir()) and not (output / ".buildinfo").exists():
         raise ConcordError(f"{output}: it holds files that are not a site's; name another folder")
     settings, studies = load_studies(config, changes)
-    studies = dict(sorted(studies.items(), key=lambda entry: entry[1].name))
+    studies = dict(sorted(studies.items(), key=lambda entry: entry[1].name.casefold()))
     results = results_folder(settings) if results is None else results
     if not results.is_dir():
         raise ConcordError(f"{results}: there are no results; snakemake makes them")
