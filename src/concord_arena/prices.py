@@ -135,7 +135,7 @@ def _count(
 
 
 def _are_means_known(patterns: set[tuple[Any, ...]], totals: list[np.ndarray], steps: int) -> bool:
-    """Return whether every iteration sends as many messages, and means of random costs are precise.
+    """Return whether messages are as many in every iteration, and means of random costs precise.
 
     patterns: gradients, bytes and broadcasts of each single step of a chain. totals: the same three
     over all steps, (chains,).

@@ -8,21 +8,8 @@ import re
 
 _NAMES = (
     *("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "lambda"),
-    *(
-        "mu",
-        "nu",
-        "xi",
-        "pi",
-        "rho",
-        "sigma",
-        "tau",
-        "phi",
-        "chi",
-        "psi",
-        "omega",
-        "Delta",
-        "Sigma",
-    ),
+    *("mu", "nu", "xi", "pi", "rho", "sigma", "tau", "phi", "chi", "psi", "omega"),
+    *("Delta", "Sigma"),
 )
 _GREEK = dict(zip(_NAMES, "αβγδεζηθκλμνξπρστφχψωΔΣ", strict=True))
 _LETTERS = "|".join(_GREEK)

@@ -67,7 +67,7 @@ def decide_pairs(
     among: str = "entry",
     widen: Callable[[int], float] = lambda tasks: 1.0,
 ) -> dict[tuple[str, str], str]:
-    """Return which of two entries is better on a board, {(one, other): better}, where it is sure.
+    """Return the better of each two entries on a board, {(one, other): better}, where it is sure.
 
     On a task an entry is better on some share of the data sets, and worse on another; scores within
     ``TIE`` are neither. The difference of both shares decides if its mean over the tasks that both

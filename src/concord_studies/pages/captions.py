@@ -225,7 +225,7 @@ def _name_samplers(study: Study) -> Mapping[VariantKey, str]:
 
 
 def name_sampler(study: Study, run: Document) -> str:
-    """Return what readers of a study know a run's sampler by: its name there, or its kind's."""
+    """Return the name of a run's sampler for readers: the study's for it, or its kind's."""
     variant = _variant_key(run["sampler"])
     return _name_samplers(study).get(variant) or words.name("sampler", variant[0])
 

@@ -115,7 +115,7 @@ class DenseNetwork(OneDataSet):
             start = end
 
     def _forward(self, w: np.ndarray, X: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
-        """Return what enters each layer, (..., rows, units), and log probabilities of classes."""
+        """Return the inputs of each layer, (..., rows, units), and log probabilities of classes."""
         entering, scores = [X], np.empty(0)
         for V, a in self._layers(w):
             if scores.size:
