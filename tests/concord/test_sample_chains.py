@@ -152,6 +152,8 @@ def test_a_counted_problem_counts_what_is_asked():
     np.testing.assert_array_equal(counted.total, asked * awake)
     counted.full_gradient(x, np.array([True, False, True]))
     np.testing.assert_array_equal(counted.take(), [[1], [0], [1]])
+    counted.minimize(x[:, [2]], np.ones(4), x[:, [2]], [2])
+    np.testing.assert_array_equal(np.broadcast_to(counted.take(), (3, 4)), [[0, 0, 1, 0]] * 3)
 
 
 class Wrong(Sampler):
