@@ -53,8 +53,8 @@ class CoordinatewiseLaws:
     """Approximate laws of a sampler's settings on a Gaussian posterior, one coordinate at a time.
 
     The coordinates are those along the posterior's principal axes, taken to be independent.
-    samplers: the settings. coordinates: what ``split`` returns. mean: whether all agents get their mean curvature, so that laws
-    follow from the network's spectrum.
+    samplers: the settings. coordinates: what ``split`` returns. mean: whether all agents get their
+    mean curvature, so that laws follow from the network's spectrum.
     """
 
     def __init__(

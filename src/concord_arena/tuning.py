@@ -82,7 +82,6 @@ def find_limit(sampler: Algorithm, tune: str, problem: Problem, network: Network
     Stable: ``concord.stability.growth_of_law`` is below 1. nan if no value is stable, infinity if
     all are, or if the law is not known.
     """
-
     family = read_family(sampler, tune, problem, network)
 
     def is_stable(value: float) -> bool:

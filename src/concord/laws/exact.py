@@ -296,8 +296,8 @@ def block_diagonal(blocks: np.ndarray) -> np.ndarray:
 
 
 def find_root(cov: np.ndarray) -> np.ndarray:
-    """Return B with B B^T = C of a covariance C, (S, S); columns of rounding's size are left out."""
-    (used,) = cov.any(axis=0).nonzero()
+    """Return B with B B^T = C of a covariance C, (S, S), without columns of rounding's size."""
+    used = np.flatnonzero(np.abs(cov).max(axis=0))
     values, vectors = np.linalg.eigh(cov[np.ix_(used, used)])
     large = values > 1e-15 * values.max(initial=0.0)
     root = np.zeros((len(cov), large.sum()))

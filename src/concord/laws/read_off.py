@@ -91,8 +91,8 @@ class StepReader:
     Steps are read when they are first asked for, in any order. Raises ``NoLaw`` where a step is not
     affine.
 
-    errors: whether to read what errors of full gradients do, too. chooses: whether steps make random
-    choices.
+    errors: whether to read what errors of full gradients do, too. chooses: whether steps make
+    random choices.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class StepReader:
         self.chooses = self._ask(lambda steps: steps.chooses)
 
     def on(self, sampler: Any, problem: Quadratic) -> StepReader:
-        """Return a reader of the sampler with other options, or on another problem of as many numbers.
+        """Return a reader of the sampler with other options, or on another problem of one size.
 
         Its steps are read anew, but taken to repeat, and to make choices, as they do here.
         """
@@ -263,9 +263,10 @@ class _Steps:
         self._first = script, *self._sampler.init(script)
 
     def on(self, sampler: ScriptedSampler, largest: float) -> _Steps | None:
-        """Return the steps of the same sampler on another problem, without following them again.
+        """Return the steps of another sampler or on another problem, without following them again.
 
-        None where chains share fields of the state, whose values may depend on the problem.
+        None where chains share fields of the state, whose values may depend on the problem, or
+        where the first step asks what these steps do not ask.
         """
         self.find_cycle()
         if any(self._shared):
@@ -274,7 +275,10 @@ class _Steps:
         other._sampler, other._largest = sampler, largest
         other._readings = []
         other._begin()
-        return other
+        *_, questions = other._advance(other._first[1], 0, Script(len(SIZES)))
+        known = self._questions_cycle
+        asked = join_cycles([known, *(question.cycle for question in questions)])
+        return other if asked == known else None
 
     def find_cycle(self) -> Cycle | None:
         """Return from which iteration on steps repeat, and after how many; None: not known."""

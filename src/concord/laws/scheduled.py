@@ -44,8 +44,8 @@ class ReadStep:
     problem: a quadratic one. last: the last iteration. wrap: function that returns the sampler
     whose steps are read, given one with its options; None: that one. errors: whether to read G_k of
     full gradients, too. step: the option that varies, whose largest value the sampler has; None:
-    all schedules that are not constant. Raises ``UnsteadyStep``, ``NoLaw``, or whatever a step does,
-    where it is not read.
+    all schedules that are not constant. Raises ``UnsteadyStep``, ``NoLaw``, or whatever a step
+    does, where it is not read.
     """
 
     def __init__(

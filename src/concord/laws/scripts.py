@@ -144,8 +144,9 @@ class Script:
 class ScriptedSampler:
     """A sampler on a problem and a network, whose calls take their numbers from scripts.
 
-    problem: the problem. errs: whether its gradients have errors: those of mini-batches, and of full
-    gradients where ``errors`` says so. network: the network on which it is called. loses: whether vectors may get lost on it.
+    problem: the problem. errs: whether its gradients have errors: those of mini-batches, and of
+    full gradients where ``errors`` says so. network: the network on which it is called. loses:
+    whether vectors may get lost on it.
     unused: empty values of fields with random numbers of steps to come.
     """
 
