@@ -266,7 +266,7 @@ def find_family(
     }
     if len(names) != 1 or any(other is not problem for other in problems):
         return None
-    return read_family(first, *names, problem, network, errors)
+    return read_family(first, names.pop(), problem, network, errors)
 
 
 def laws_of_updates(

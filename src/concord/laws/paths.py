@@ -291,7 +291,8 @@ class DeterministicPath(Path):
         columns = root = exact.find_root(noise)
         if not alike:
             columns = np.hstack([root, exact.find_root(cov)])
-        count, total = root.shape[1], 0.0
+        count = root.shape[1]
+        total: Any = 0.0
         read = None if self._mix is None else self._answer_matrix(self._start)
 
         def square(root: np.ndarray) -> np.ndarray:

@@ -114,8 +114,9 @@ class ReadStep:
         whole = self._expand(phases, powers)
         ends = np.cumsum([self.size, self.draws.sum()])
         matrix, normals, gain = np.split(whole[..., :-1], ends, axis=-1)
-        parts = matrix, whole[..., -1], normals @ normals.swapaxes(-1, -2), gain
-        return [Affine(*part, g if g.size else None) for *part, g in zip(*parts, strict=True)]
+        noise = normals @ normals.swapaxes(-1, -2)
+        parts = zip(matrix, whole[..., -1], noise, gain, strict=True)
+        return [Affine(a, c, q, g if g.size else None) for a, c, q, g in parts]
 
     def _expand(self, phases: np.ndarray, powers: np.ndarray) -> np.ndarray:
         """Return steps, (steps, S, S + T + 1), given their phases in a period and their powers."""
@@ -196,7 +197,8 @@ class StepFamily:
     ) -> None:
         self._name, self._on, self._errors = name, (problem, network), errors
         self._is_readable = isinstance(getattr(sampler, name), Schedule) and network.delivers_all
-        self._largest, self._step = 0.0, None  # the value up to which steps were read
+        self._largest = 0.0  # the value up to which steps were read
+        self._step: Any = None
         self._reader: StepReader | None = None
 
     def reader_of(self, sampler: Algorithm) -> StepReader:
@@ -221,7 +223,7 @@ class StepFamily:
             except Exception:  # whatever a step does that cannot be read
                 self._is_readable = False
                 return None
-        step: Any = self._step
+        step = self._step
         return [
             Update(partial(step.update_of, value), step.start, None, step.find_cycle)
             for value in values
