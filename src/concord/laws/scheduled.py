@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache, partial
 from typing import Any
 
@@ -33,17 +33,17 @@ class UnsteadyStep(Exception):
 class ReadStep:
     """A sampler's step as matrices (A_k, B_k, c_k), (S, S + T + 1), of which zeros are left out.
 
-    With mini-batches G_k, the gain of errors of gradients, stands before c_k.
+    With mini-batches G_k, the gain of errors of gradients, stands before B_k.
 
     begin, period: the iteration from which on steps repeat, but for schedules, and after how many.
-    size: S. draws: how many numbers of a chain each call of the generator draws, T together.
+    size: S. errors: how many errors of gradients a chain has. draws: how many numbers of a chain
+    each call of the generator draws, T together.
     starts, columns: start of each row among the entries, and their columns.
     coefficients: those of powers by which the entries of each step of a period come out, (period,
     powers, entries).
 
-    problem: a quadratic one. last: the last iteration. wrap: function that returns the sampler
-    whose steps are read, given one with its options; None: that one. errors: whether to read G_k of
-    full gradients, too. step: the option that varies, whose largest value the sampler has; None:
+    problem: a quadratic one. last: the last iteration. errors: whether to read G_k of full
+    gradients, too. step: the option that varies, whose largest value the sampler has; None:
     all schedules that are not constant. Raises ``UnsteadyStep``, ``NoLaw``, or whatever a step
     does, where it is not read.
     """
@@ -54,11 +54,10 @@ class ReadStep:
         problem: Any,
         network: Any,
         last: int,
-        wrap: Callable[[Any], Any] | None = None,
         errors: bool = False,
         step: str | None = None,
     ) -> None:
-        self._problem, self._wrap = problem, wrap or (lambda one: one)
+        self._problem = problem
         self._begin_reading = lambda one: StepReader(one, problem, network, errors)
         self._reader: StepReader | None = None  # of the first of several steady samplers
         values = {option.name: getattr(sampler, option.name) for option in fields(sampler)}
@@ -112,8 +111,8 @@ class ReadStep:
     def _build(self, phases: np.ndarray, powers: np.ndarray) -> list[Affine]:
         """Return updates, given their phases in a period, (steps,), and powers, (steps, powers)."""
         whole = self._expand(phases, powers)
-        ends = np.cumsum([self.size, self.draws.sum()])
-        matrix, normals, gain = np.split(whole[..., :-1], ends, axis=-1)
+        ends = np.cumsum([self.size, self.errors])
+        matrix, gain, normals = np.split(whole[..., :-1], ends, axis=-1)
         noise = normals @ normals.swapaxes(-1, -2)
         parts = zip(matrix, whole[..., -1], noise, gain, strict=True)
         return [Affine(a, c, q, g if g.size else None) for a, c, q, g in parts]
@@ -140,7 +139,7 @@ class ReadStep:
     def _read_steady(self, sampler: Algorithm, values: np.ndarray) -> StepReader:
         """Return a reader of the sampler with schedules that are constant, at values."""
         pairs = zip(self._schedules, values.tolist(), strict=True)
-        steady = self._wrap(replace(sampler, **{name: Schedule(value) for name, value in pairs}))
+        steady = replace(sampler, **{name: Schedule(value) for name, value in pairs})
         if self._reader is None:
             self._reader = self._begin_reading(steady)
         return self._reader.on(steady, self._problem)
@@ -153,14 +152,15 @@ class ReadStep:
         self.draws = np.array([kick.shape[1] for kick in maps.kicks], dtype=np.int64)
         matrix, gain = maps.update.matrix, maps.update.gradient_gain
         gains = [] if gain is None else [gain]
-        return np.hstack([matrix, *maps.kicks, *gains, maps.update.offset[:, None]])
+        self.errors = 0 if gain is None else gain.shape[1]
+        return np.hstack([matrix, *gains, *maps.kicks, maps.update.offset[:, None]])
 
     def _test(self, sampler: Algorithm, last: int) -> None:
         """Raise ``UnsteadyStep`` unless the sampler's own steps, at two iterations, are as read.
 
         It might ask for schedules' values elsewhere than at k.
         """
-        reader = self._begin_reading(self._wrap(sampler))
+        reader = self._begin_reading(sampler)
         for k in (self.begin + 1, last):
             phase = (k - self.begin) % self.period
             self._compare(self._read(reader, k), phase, self.powers(np.array([k])))
@@ -219,7 +219,7 @@ class StepFamily:
             self._largest = WIDER * max(values)
             widest = replace(samplers[0], **{self._name: Schedule(self._largest)})
             try:
-                self._step = ReadStep(widest, *self._on, 0, None, self._errors, self._name)
+                self._step = ReadStep(widest, *self._on, 0, self._errors, self._name)
             except Exception:  # whatever a step does that cannot be read
                 self._is_readable = False
                 return None
