@@ -72,7 +72,7 @@ def page_parts(expected_path: Path, studies: Mapping[str, Study]) -> dict[str, l
     board = count_sentences([*others, *(row for rows in by_study.values() for row in rows)])
     parts = {"scoreboard": [head, "", *board]}
     for key, rows in by_study.items():
-        findings = list_briefly([{**row, "ours": ""} for row in rows], studies[key].sections.names)
+        findings = list_briefly([{**row, "ours": ""} for row in rows])
         parts[f"findings of {key}"] = [head, "", *findings]
     return parts
 
