@@ -104,6 +104,8 @@ def class_of(sampler: object, where: str) -> type[Algorithm]:
     where: the place for messages.
     """
     if isinstance(sampler, type) and issubclass(sampler, Algorithm):
+        if sampler.__module__ == Algorithm.__module__:
+            raise ConcordError(f"{where}: {sampler.__name__} is a base; derive a class with a step")
         return sampler
     if not isinstance(sampler, str):
         raise ConcordError(
@@ -111,6 +113,15 @@ def class_of(sampler: object, where: str) -> type[Algorithm]:
             "concord.Sampler"
         )
     return kinds.find("samplers", sampler, where)
+
+
+def require_problem(problem: object) -> None:
+    """Raise a ConcordError for an object that is no problem."""
+    if not isinstance(problem, Problem):
+        raise ConcordError(
+            f"problem: {short(problem)} is no problem; make one with concord.Problem or "
+            "concord.problems"
+        )
 
 
 class RunArguments(NamedTuple):
@@ -134,11 +145,7 @@ def prepare(
     """Check all arguments as those of a study's files, with the same errors; return them parsed."""
     if isinstance(sampler, Problem):
         raise ConcordError("sampler: it is a problem; give sampler, problem and network, in order")
-    if not isinstance(problem, Problem):
-        raise ConcordError(
-            f"problem: {short(problem)} is no problem; make one with concord.Problem or "
-            "concord.problems"
-        )
+    require_problem(problem)
     if network is None:
         if problem.agents > 1:
             raise ConcordError(
