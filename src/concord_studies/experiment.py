@@ -12,8 +12,8 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from importlib import import_module
 from pathlib import Path
 from traceback import print_exception
@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 
 from concord import kinds
 from concord.errors import ConcordError
+from concord.problem import Problem
 from concord.progress import each
 from concord.sampling.netcdf import write_traces
 from concord.sampling.trace import Trace
@@ -376,10 +377,30 @@ def _write_metrics(output: Path, table: str, guard: Guard, **about: Any) -> None
 
 def _measure_run(run: Run, trace: Trace | None, resources: Path) -> list[Row]:
     """Return the metrics of a run; without a trace the run is sampled first."""
-    problem = run.build_problem(resources)
+    problem = _build_problem(_DataOfRun(run.problem_digest, run), resources)
     # As in a file: sums of arrays that lie otherwise in memory differ by rounding.
     trace = trace or sample_run(run, problem).contiguous()
     return metrics.measure(run.metrics, measurement(run, problem, trace, resources))
+
+
+@dataclass(frozen=True)
+class _DataOfRun:
+    """A run as far as its problem goes: it equals any other run of the same data.
+
+    digest: ``Run.problem_digest``.
+    """
+
+    digest: str
+    run: Run = field(compare=False)
+
+
+@lru_cache(maxsize=1)
+def _build_problem(data: _DataOfRun, resources: Path) -> Problem:
+    """Return the problem of a run, or of the last one if that had the same data.
+
+    So runs of an experiment share what a problem computes of itself, such as its posterior.
+    """
+    return data.run.build_problem(resources)
 
 
 @contextmanager

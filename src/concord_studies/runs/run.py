@@ -34,6 +34,7 @@ from concord_studies.runs.keys import Keys
 
 # What a document states of a run before its keys.
 IDENTITY = "paper", "experiment", "run", "labels", "scale", "seed"
+DATA = "paper", "seed", "problem", "agents", "partition"  # on which a run's problem depends
 
 
 class Run(Keys, kw_only=True, dict=True, eq=False):
@@ -75,6 +76,11 @@ class Run(Keys, kw_only=True, dict=True, eq=False):
     def digest(self) -> str:
         """Return a digest of the run's document."""
         return digest(self.document)
+
+    @cached_property
+    def problem_digest(self) -> str:
+        """Return a digest of all that ``build_problem`` makes the run's own problem from."""
+        return digest([self.document.get(name) for name in DATA])
 
     @property
     def folder(self) -> str:

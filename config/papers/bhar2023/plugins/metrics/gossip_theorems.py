@@ -169,14 +169,11 @@ def _regression_rows(
     floor = _expect(squares, *limit)[0] / agents
     yield from final_rows(m, {"gossip_floor": floor})
     ticks = np.array([k for k in m.trace.draw if k > 0], dtype=int)
-    mean, cov = exact.initial_moments(agents, dim, moments)
-    errors: list[list[float]] = []
-    averages: list[exact.Moments] = []
-    for _ in range(ticks[-1] + 1):
-        errors.append(_expect(squares, mean, cov))
-        averages.append(exact.marginals(mean, cov, agents, dim)[2:])
-        mean, cov = choices.apply(mean, cov)
-    apart, gradients, gossip_noise, spread = np.array(errors).T
+    path = [exact.initial_moments(agents, dim, moments)]
+    for _ in range(ticks[-1]):
+        path.append(choices.apply(*path[-1]))
+    mean, cov = map(np.array, zip(*path, strict=True))
+    apart, gradients, gossip_noise, spread = _expect(squares, mean, cov)
     start_and_gradients = apart[0], gradients.max() / agents
     printed = params.drift == "half"
     bound = theory.consensus_bound(gossip, ticks, *start_and_gradients, printed) / agents
@@ -193,12 +190,13 @@ def _regression_rows(
         ),
     )
     offset = theory.consensus_offset(gossip, gradients.max() / agents)
-    start = _enclose_divergence(*averages[0], posterior)[0], apart[0]
+    *_, means, covs = exact.marginals(mean, cov, agents, dim)
+    start = _enclose_divergence(means[0], covs[0], posterior)[0], apart[0]
     of_bias = theory.divergence_bound(
         gossip, curvature, ticks, start, offset, gossip_noise.max(), spread.max()
     )
     settled = _enclose_divergence(*exact.marginals(*limit, agents, dim)[2:], posterior)[0]
-    ends = np.array([_enclose_divergence(*averages[int(k)], posterior, gossip.step) for k in ticks])
+    ends = np.array([_enclose_divergence(means[k], covs[k], posterior, gossip.step) for k in ticks])
     least, most = ends.reshape(-1, 2).T
     curves = {
         "gossip_consensus": apart[ticks] / agents,
@@ -260,9 +258,17 @@ def _enclose_divergence(
 Square = tuple[np.ndarray, np.ndarray]
 
 
-def _expect(squares: list[Square], mean: np.ndarray, cov: np.ndarray) -> list[float]:
-    """Return the expectations of squares at a state's moments."""
-    return [(M @ cov * M).sum() + ((M @ mean - v) ** 2).sum() for M, v in squares]
+def _expect(squares: list[Square], mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+    """Return the expectations of squares at a state's moments, (squares, ...).
+
+    mean, cov: (..., S) and (..., S, S).
+    """
+    return np.array(
+        [
+            np.einsum("...ij,ij->...", cov, M.T @ M) + ((mean @ M.T - v) ** 2).sum(axis=-1)
+            for M, v in squares
+        ]
+    )
 
 
 def _list_squares(m: Measurement, params: GossipULA, problem: Quadratic) -> list[Square]:

@@ -91,7 +91,7 @@ class DMALAReleased(FullGradientSampler[State]):
     ) -> State:
         """Track gradients and curvatures, propose moves, accept or refuse them, and average."""
         (x, tracked, old_gradient, aleph, old_curvature), epsilon = state, self.step_size(k)
-        place = int(np.searchsorted(self.milestones, k))
+        place = sum(last < k for last in self.milestones)
         rounds = self.rounds[min(place, len(self.rounds) - 1)]
         gradient = -problem.gradient(x)
         z = rng.standard_normal(x.shape, dtype=x.dtype.type)
