@@ -77,6 +77,7 @@ def test_a_comparison_shows_what_decides_and_has_all_else():
     assert repr(concord.compare(results)).split()[0] == "iterations"
     with pytest.warns(concord.DivergenceWarning):
         diverged = concord.sample("de_sgld", problem, "ring", step_size=50, **steps)
+    with pytest.warns(concord.DivergenceWarning):
         shown = repr(concord.compare([diverged], problem)).splitlines()
     assert shown[2].split()[-1] == "diverged"
 
@@ -86,7 +87,7 @@ def test_reasons_of_checks_are_shown_whole():
         """Draws that are no steps."""
 
         def step(self, state, k, problem, network, rng):
-            return state._replace(x=np.random.normal(size=state.x.shape))
+            return state._replace(x=np.random.default_rng().normal(size=state.x.shape))
 
     found = concord.test(Own)
     for shown in (found, found[found.ended == "failed"]):
