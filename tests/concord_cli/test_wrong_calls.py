@@ -268,8 +268,8 @@ MISTAKES = [  # what is typed, and the end of the sentence, or a part of it
         "concord.Problem(np.sinh, agents=4, dims=2)",
         "Problem.dims: unknown key; did you mean 'dim'",
     ),
-    ("sample(rng=np.random.RandomState(1))", "give an integer, or numpy.random.default_rng(1)"),
-    ("sample(concord.Sampler)", "sampler: Sampler is a base; derive a class with a step"),
+    ("sample(rng=np.random.RandomState(1))", "give integer >= 0, or numpy.random.default_rng(1)"),
+    ("sample(concord.Sampler)", "sampler: Sampler has no step; derive a class that has one"),
     ("concord.w2(problem, trace)", "is no result; give a trace or a law first, and then the post"),
     (
         "concord.w2(trace, trace)",
