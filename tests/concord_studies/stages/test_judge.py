@@ -324,7 +324,7 @@ def test_pages_show_the_committed_verdicts_with_the_version_that_wrote_them():
     path, studies = ROOT / "config" / "expected_verdicts.yaml", everything.studies()
     numbered = {row["paper"] for row in ledger.expected_rows(path) if row["number"]}
     parts = page_parts(path, studies)
-    shown = {"scoreboard", *(f"findings of {key}" for key in numbered)}
+    shown = {"version", "scoreboard", *(f"findings of {key}" for key in numbered)}
     parts = {name: lines for name, lines in parts.items() if name in shown}
     pages = {page: page.read_text() for page in (ROOT / "docs").glob("*.md")}
     assert [page.name for page, text in pages.items() if replace_parts(text, parts) != text] == []
