@@ -15,7 +15,7 @@ from concord.minibatches import Batches
 from concord.networks.construction import network as network_of
 from concord.networks.network import Network, Order
 from concord.options import Chosen, Options, build
-from concord.problem import Problem
+from concord.problem import Problem, require_problem
 from concord.record import Record, check_record
 from concord.sampler import Algorithm, OrderedSampler, own_options
 from concord.sampling.initial import Law
@@ -114,16 +114,6 @@ def class_of(sampler: object, where: str) -> type[Algorithm]:
             "concord.Sampler"
         )
     return kinds.find("samplers", sampler, where)
-
-
-def require_problem(problem: object) -> Problem:
-    """Return a problem, and raise a ConcordError for an object that is none."""
-    if not isinstance(problem, Problem):
-        raise ConcordError(
-            f"problem: {short(problem)} is no problem; make one with concord.Problem or "
-            "concord.problems"
-        )
-    return problem
 
 
 class RunArguments(NamedTuple):

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from concord.arguments import require_problem
 from concord.local_coordinates import embed_quadratics, name_coordinates, number_coordinates
-from concord.problem import Problem, Quadratic, local_of
+from concord.problem import Problem, Quadratic, local_of, require_problem
 from concord.problems import function_problem
 from concord.problems.quadratic_problem import QuadraticProblem
 
