@@ -42,8 +42,10 @@ def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
     papers = [*dict.fromkeys([*(paper for paper, *_ in before), *judged])]  # stay in their order
     ordered = sorted(values.items(), key=lambda item: papers.index(item[0][0]))
     write_whole(expected_path, head + dump_yaml(_nest(ordered)))
-    universes = _nest(ledger.expected_universes(expected_path).items())
-    universes |= _nest(ledger.robustness_by_claim(rows).items())
+    places = {(row["paper"], row["claim"], row["reading"]) for row in rows}
+    surveyed = ledger.expected_universes(expected_path) | ledger.robustness_by_claim(rows)
+    kept = {at: text for at, text in surveyed.items() if at[0] not in judged or at in places}
+    universes = _nest(kept.items())
     if universes:
         head = "# What verdicts depend on; written by `concord expect results/claims.csv`.\n"
         path = expected_path.with_name("expected_multiverse.yaml")

@@ -332,8 +332,12 @@ def test_pages_show_the_committed_verdicts_with_the_version_that_wrote_them():
     assert all(f"<!-- findings of {key} -->" in "".join(pages.values()) for key in printed)
 
 
-def test_every_committed_verdict_is_of_a_claim():
-    for row in ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml"):
-        assert (row["claim"], row["case"], row["reading"]) in everything.studies()[
-            row["paper"]
-        ].cases, row
+def test_committed_verdicts_are_of_the_cases_that_studies_have_and_of_all_of_them():
+    path, studies = ROOT / "config" / "expected_verdicts.yaml", everything.studies()
+    committed = {ledger.verdict_key(row) for row in ledger.expected_rows(path)}
+    papers = {paper for paper, *_ in committed}
+    cases = {(paper, *case) for paper in papers for case in studies[paper].cases}
+    assert sorted(committed - cases) == sorted(cases - committed) == []
+    # Universes are made of claims that are judged, and only of some studies.
+    claims = {(paper, claim, reading) for paper, claim, _, reading in cases}
+    assert sorted(ledger.expected_universes(path).keys() - claims) == []

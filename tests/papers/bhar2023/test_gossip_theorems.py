@@ -185,14 +185,18 @@ def test_the_bias_constant_by_hand(printed) -> None:
     found = theory.bias_constant(of, curvature, offset, 70.0, 0.3, printed)
     assert found == pytest.approx(b(), rel=1e-9)
     varied = gossip_theorems._vary_bias(of, curvature, 40.0, 70.0, 0.3, printed)
-    exponents = {"alpha": b(alpha=2e-4), "n": b(n=10), "p_m": b(p=0.8)}
+    small = 1e-10  # of the step in ``b``, 1e-4
+    exponents = {"alpha": b(2 * small), "n": b(small, n=10), "p_m": b(small, p=0.8)}
+    limits = {"alpha": 2, "n": 2, "p_m": -1} if printed else dict.fromkeys(exponents, 0)
     bends = {
         "C_xi": b(noise=140) + b(noise=0),
         "C_w": b(spread=0.6) + b(spread=0),
         "d_w": b(d=4) + b(d=0),
     }
     for name, value in exponents.items():
-        assert varied[f"gossip.exponent_{name}"] == pytest.approx(np.log2(value / b()), rel=1e-9)
+        found = varied[f"gossip.exponent_{name}"]
+        assert found == pytest.approx(np.log2(value / b(small)), rel=1e-6, abs=1e-9)
+        assert found == pytest.approx(limits[name], abs=0.01)
     for name, value in bends.items():
         bend = value / b() - 2
         assert varied[f"gossip.bend_{name}"] == pytest.approx(bend, rel=1e-6, abs=1e-12)

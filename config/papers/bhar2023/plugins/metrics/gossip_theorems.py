@@ -38,6 +38,8 @@ from .consensus_floor import window_rows
 LAW = ("bias", "bias_bound", "bound", "consensus", "excess", "floor", "kl", "kl_bound", "kl_most")
 # Constants of which B is a power, and in which it is linear, by section 5.
 PROPORTIONAL, LINEAR = ("alpha", "n", "p_m"), ("C_xi", "C_w", "d_w")
+# Of a step: terms of B of higher order in the step are then less than a hundredth of B.
+SMALL = 1e-6
 
 
 @yields(
@@ -70,13 +72,13 @@ def rows(m: Measurement) -> Iterator[Row]:
     gossip.drift_share: the mean share of the gradient that the average follows.
     gossip.threshold, where triggered: the largest over agents of their thresholds at the end, mean
     over chains, and gossip.threshold_bound, (9)'s bound. Bounds are as printed where the weights of
-    the gradient are, and as rederived with ``drift: whole``.
+    the gradient are, and as rederived with ``drift: whole``; gossip_kl_bound is always rederived.
 
     On linear regression: gossip_consensus and gossip_floor, the exact error per agent without
     triggering and its limit; gossip_bound, (27) per agent, infinite at the start, of
     which it says nothing; gossip_added, where triggered, the error of windows less gossip_floor.
     gossip.exponent_alpha, _n and _p_m: the exponent of B, (48), in each of these constants when it
-    doubles; gossip.bend_C_xi, _C_w and _d_w: its second difference when one of them is 0, 1 or 2
+    doubles, at ``SMALL`` times the step; gossip.bend_C_xi, _C_w and _d_w: its second difference when one of them is 0, 1 or 2
     times what it is, over B, which is 0 if B is linear in it. All other constants are held.
     Without triggering: gossip_kl and gossip_kl_most, which enclose the average's divergence from
     the posterior, gossip_kl_bound, Theorem 2's as rederived; gossip_bias and gossip_bias_bound, the
@@ -220,22 +222,22 @@ def _vary_bias(
     gradients, noise, spread: mu_g, C_xi and C_w.
     """
 
-    def multiply(name: str, factor: float) -> float:
-        """Return B with one of its constants multiplied by a factor."""
+    def multiply(name: str, factor: float, of_step: float = 1.0) -> float:
+        """Return B with one of its constants, and the step besides, multiplied by a factor."""
         by = {**dict.fromkeys((*PROPORTIONAL, *LINEAR), 1.0), name: factor}
         changed = dataclasses.replace(
             gossip,
             agents=round(gossip.agents * by["n"]),
             dim=round(gossip.dim * by["d_w"]),
-            step=gossip.step * by["alpha"],
+            step=gossip.step * by["alpha"] * of_step,
             least_active=gossip.least_active * by["p_m"],
         )
         offset = theory.consensus_offset(changed, gradients)
         noisy = noise * by["C_xi"], spread * by["C_w"]
         return theory.bias_constant(changed, curvature, offset, *noisy, printed)
 
-    plain = multiply("n", 1.0)
-    exponents = {name: np.log2(multiply(name, 2.0) / plain) for name in PROPORTIONAL}
+    plain, least = multiply("n", 1.0), multiply("n", 1.0, SMALL)
+    exponents = {name: np.log2(multiply(name, 2.0, SMALL) / least) for name in PROPORTIONAL}
     bends = {name: (multiply(name, 2.0) + multiply(name, 0.0)) / plain - 2 for name in LINEAR}
     return {
         **{f"gossip.exponent_{name}": float(p) for name, p in exponents.items()},

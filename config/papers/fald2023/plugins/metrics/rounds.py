@@ -46,7 +46,7 @@ def rows(m: Measurement) -> Iterator[Row]:
     average were the Langevin diffusion of step gamma/b: an approximation. mean_squared_error: their
     sum, which is what Table 1 estimates. average_trace, average_bias, average_w2: of the average's
     first and second moments. All are infinite where moments grow without end. theorem.step size:
-    whether the step is at most gamma_2, of Theorem 20 or 28.
+    whether the step is at most gamma_1 and gamma_2, of Theorem 20 or 28.
     """
     problem: Any = m.problem
     target = problem.posterior
