@@ -20,8 +20,8 @@ from concord_studies.claims.texts import Number, list_placeholders
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.sections import Output
 from concord_studies.configuration.study import Study
+from page_blocks import ROOT, list_blocks, run_blocks
 
-ROOT = Path(__file__).parents[1]
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "config/README.md")),
     *sorted((ROOT / "docs").glob("*.md")),
@@ -47,11 +47,7 @@ RUN = {
 RULES = re.compile(r"^ *(?:rule|use rule \w+ as) (\w+)", re.M)
 # Options of Snakemake that take a word.
 TAKING = ("--workflow-profile", "--profile", "--list-changes", "--report", "--forcerun")
-STARTS = ("make", "concord", "snakemake", "python")
-
-
-def fenced(path: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", path.read_text(), re.M | re.S)
+STARTS = ("make", "concord", "snakemake")
 
 
 def commands(path: Path) -> list[str]:
@@ -66,15 +62,8 @@ def page(name: str) -> Path:
     return ROOT / name if (ROOT / name).exists() else ROOT / "docs" / name
 
 
-def run(path: Path, names: dict | None = None) -> dict:
-    names = {} if names is None else names
-    for block in fenced(path, "python"):
-        exec(block, names)
-    return names
-
-
 def test_each_page_with_blocks_of_python_is_run():
-    assert {path.name for path in PAGES if fenced(path, "python")} == set(RUN)
+    assert {path.name for path in PAGES if list_blocks(path)} == set(RUN)
     for name, test in RUN.items():
         text = (ROOT / "tests" / test).read_text()
         assert name in text, f"{test} runs no block of {name}"
@@ -87,7 +76,7 @@ def test_languages_of_blocks_are_those_that_are_tried():
 
 
 def test_the_tutorial_on_ones_own_data(capsys):
-    names = run(page("your-data.md"))
+    names = run_blocks(page("your-data.md"))
     assert names["table"].r_hat.max() < 1.05
     assert set(names["table"].index) >= {"x[3, 0]", "x_average[0]"}
     share = names["exact"].value / names["width"]
@@ -101,7 +90,7 @@ def test_the_tutorial_on_ones_own_data(capsys):
 
 
 def test_the_page_on_quantization_errors():
-    names = run(page("quantization-noise.md"))
+    names = run_blocks(page("quantization-noise.md"))
     assert names["law"].mean.shape == (1001, 8, 2)
     assert names["trace"].chains == 4
 
@@ -113,7 +102,7 @@ def tutorial(tmp_path, monkeypatch):
     path = page("your-sampler.md")
     assert main(["init", "my-study"]) == 0
     folder = tmp_path / "my-study" / "config" / "papers" / "mystudy"
-    (code,), (study,) = fenced(path, "python"), fenced(path, "yaml")
+    (code,), (study,) = list_blocks(path), list_blocks(path, "yaml")
     (folder / "plugins" / "samplers" / "two_rounds.py").write_text(code)
     (folder / "study.yaml").write_text(study)
     monkeypatch.chdir(tmp_path / "my-study")
@@ -133,7 +122,7 @@ def test_the_tutorial_on_ones_own_sampler(tutorial, capsys):
 
 def test_two_rounds_are_nearer_at_the_large_step(tutorial):
     """As the tutorial says of its figure, by ten times as many chains."""
-    (study,) = fenced(page("your-sampler.md"), "yaml")
+    (study,) = list_blocks(page("your-sampler.md"), "yaml")
     rate = yaml.safe_load(study)["experiments"]["lossy_ring"]["network"]
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 2))
@@ -159,7 +148,7 @@ def test_the_tests_of_ones_own_metric_figure_table_and_topology(tmp_path):
     names = re.findall(r"`(plugins/(?:metrics|figures|tables|topologies)/\w+\.py)`", text)
     paths = [study / name for name in names]
     for path, code in zip(
-        [*paths, tmp_path / "test_mine.py"], fenced(page("plugins.md"), "python"), strict=True
+        [*paths, tmp_path / "test_mine.py"], list_blocks(page("plugins.md")), strict=True
     ):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(code)
@@ -169,14 +158,14 @@ def test_the_tests_of_ones_own_metric_figure_table_and_topology(tmp_path):
 
 
 def test_a_claim_about_ones_own_metric_is_read():
-    (block,) = fenced(page("plugins.md"), "yaml")
+    (block,) = list_blocks(page("plugins.md"), "yaml")
     (claim,) = yaml.safe_load(block)["claims"].values()
     case = build_case({key: claim[key] for key in ("check", "reason")}, claim["rule"], "plugins.md")
     assert case.reason.endswith(claim["reason"])
 
 
 def test_the_workflow_inside_another_one_is_that_of_a_template():
-    (block,) = fenced(page("own-study.md"), "python")
+    (block,) = list_blocks(page("own-study.md"))
     template = ROOT / "src/concord_studies/configuration/template/Snakefile"
     words = template.read_text().split()
     for line in (
@@ -189,7 +178,7 @@ def test_the_workflow_inside_another_one_is_that_of_a_template():
 
 @pytest.mark.parametrize("name", ["networks.md", "problems.md", "config/README.md"])
 def test_blocks_of_yaml_are_what_concord_reads(name):
-    for block in fenced(page(name), "yaml"):
+    for block in list_blocks(page(name), "yaml"):
         found = yaml.safe_load(block.replace(", ... }", " }"))
         if "network" in found:
             network = concord.network(found.get("topology", "ring"), 6, **found["network"])
@@ -206,7 +195,7 @@ def test_blocks_of_yaml_are_what_concord_reads(name):
 
 
 def test_a_study_of_ones_own_may_have_a_caption_with_numbers():
-    (block,) = fenced(page("own-study.md"), "yaml")
+    (block,) = list_blocks(page("own-study.md"), "yaml")
     figures = build(dict[str, Output], yaml.safe_load(block)["figures"], "own-study.md")
     for figure in figures.values():
         assert set(list_placeholders(figure.caption)) == {*figure.numbers, "agents"}

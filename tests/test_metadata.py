@@ -21,12 +21,6 @@ def test_the_citation_zenodo_and_codecheck_are_made(monkeypatch):
         assert (ROOT / name).read_text() == text, f"{name}: run `make metadata`"
 
 
-def test_the_citation_has_the_version():
-    stated = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert stated["version"] == concord.__version__
-    assert stated["cff-version"] == "1.2.0" and stated["authors"] and stated["title"]
-
-
 def test_the_site_and_the_documents_are_of_this_version():
     assert build.SETTINGS["version"] == concord.__version__
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -1,8 +1,5 @@
 """The Python that README and the pages show runs, and says what they say of it."""
 
-import re
-from pathlib import Path
-
 import arviz_stats
 import numpy as np
 import pytest
@@ -10,17 +7,11 @@ import pytest
 import concord
 from concord.laws import wasserstein
 from concord_studies.metrics.w2 import w2_floor
-
-ROOT = Path(__file__).parents[1]
-
-
-def blocks(path: str) -> list[str]:
-    """Return the blocks of Python in a Markdown file."""
-    return re.findall(r"^```python\n(.*?)^```$", (ROOT / path).read_text(), re.M | re.S)
+from page_blocks import ROOT, list_blocks, run_blocks
 
 
 def test_the_ten_lines_of_the_readme_run_and_draw(tmp_path, monkeypatch, capsys):
-    (code,) = blocks("README.md")
+    (code,) = list_blocks("README.md")
     assert code.count("\n") == 10
     assert len((ROOT / "README.md").read_text().splitlines()) <= 90
     monkeypatch.chdir(tmp_path)
@@ -93,7 +84,7 @@ def test_the_table_of_heavy_tails_is_computed(monkeypatch):
 def test_the_page_runs():
     """All but the recipes, one after the other."""
     names = {}
-    for code in blocks("docs/python.md"):
+    for code in list_blocks("docs/python.md"):
         if "gradient =" not in code and "def gradient" not in code:
             exec(code, names)
     for network in names["networks"]:
@@ -105,9 +96,7 @@ def test_the_page_runs():
 
 
 def test_the_page_of_problems_runs():
-    (code,) = blocks("docs/problems.md")
-    names = {}
-    exec(code, names)
+    names = run_blocks("docs/problems.md")
     assert names["law"].mean.shape == (301, 16, 5) and names["cov"].shape == (2, 2)
 
 
@@ -115,7 +104,7 @@ def test_the_page_of_problems_runs():
 @pytest.mark.parametrize("library", ["jax", "torch", "autograd"])
 def test_gradients_of_other_libraries(library):
     pytest.importorskip(library)
-    (code,) = (code for code in blocks("docs/python.md") if f"import {library}\n" in code)
+    (code,) = (code for code in list_blocks("docs/python.md") if f"import {library}\n" in code)
     names = {"concord": concord}
     exec(code, names)
     options = {"step_size": 0.02, "iterations": 20, "chains": 3}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import cache, partial
 
 import numpy as np
 
@@ -25,6 +26,8 @@ from concord.sampling.trace import Trace
 
 # Entries of positions up to which the largest stable step is found in a fraction of a second.
 SOON = 100
+
+StepFinder = Callable[[], tuple[float, str]]
 
 
 @suggest_names
@@ -126,7 +129,8 @@ def sample(
         length.record, length.chains, problem.agents, problem.dim, length.iterations
     )
     require_memory(needed, memory, "take fewer chains, or record less (record={'every': 10})")
-    is_warned = warn_of_large_step(run, problem)
+    find_limit = cache(partial(find_largest_step, run, problem))
+    is_warned = warn_of_large_step(run, problem, find_limit)
     seed = streams.seed_of(seed, rng)
     trace = sample_chains(
         run.sampler.params,
@@ -157,30 +161,34 @@ def sample(
         trace.axes = getattr(problem, "parameter_axes", {})
         trace.labels = getattr(problem, "axis_labels", {})
     if (message := trace.divergence()) and not is_warned:
-        warn_of_divergence(run.sampler.kind, message, step_advice(run, problem))
+        warn_of_divergence(run.sampler.kind, message, step_advice(run, problem, find_limit))
     return trace
 
 
-def warn_of_large_step(run: RunArguments, problem: Problem) -> bool:
+def warn_of_large_step(run: RunArguments, problem: Problem, find_limit: StepFinder) -> bool:
     """Warn of a step beyond the largest stable one, and return whether there is need to.
 
     Only where coordinates have units of data. Chains need not diverge there, as the gradients of
-    logistic regression are bounded; but their draws say nothing of the posterior.
+    logistic regression are bounded; but their draws say nothing of the posterior. find_limit:
+    returns what ``find_largest_step`` does.
     """
     step = getattr(run.sampler.params, "step_size", None)
     if not (isinstance(problem, WithUnits) and isinstance(step, Schedule)):
         return False
-    if is_large := step(0) > find_largest_step(run, problem)[0]:
+    if is_large := step(0) > find_limit()[0]:
         what = f"step_size {step(0):g} is so large that its chains do not settle"
-        warn_of_divergence(run.sampler.kind, what, step_advice(run, problem))
+        warn_of_divergence(run.sampler.kind, what, step_advice(run, problem, find_limit))
     return is_large
 
 
-def step_advice(run: RunArguments, problem: Problem) -> str:
-    """Return the advice after divergence, with the largest stable step if it is quick to find."""
+def step_advice(run: RunArguments, problem: Problem, find_limit: StepFinder) -> str:
+    """Return the advice after divergence, with the largest stable step if it is quick to find.
+
+    find_limit: returns what ``find_largest_step`` does.
+    """
     if not hasattr(run.sampler.params, "step_size"):
         return "change its options"
-    limit, whose = find_largest_step(run, problem)
+    limit, whose = find_limit()
     below = f", below {limit:.3g} {whose}" if math.isfinite(limit) else ""
     steps = f"take a smaller step_size{below}" if limit else "no step_size suits all coordinates"
     units = f"{problem.units_advice}; " if isinstance(problem, WithUnits) else ""

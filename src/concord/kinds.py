@@ -134,7 +134,7 @@ def names(room: str) -> tuple[str, ...]:
 
 def exists(room: str, name: object) -> bool:
     """Return whether a room, such as "samplers", has a kind of this name."""
-    return _find_source(room, name) is not None or (room == "samplers" and name in _classes)
+    return _find_source(room, name) is not None or (room == "samplers" and str(name) in _classes)
 
 
 def find(room: str, name: object, where: str = "") -> Any:
@@ -143,7 +143,7 @@ def find(room: str, name: object, where: str = "") -> Any:
     where: the place that names the kind, such as "sampler", for messages.
     """
     source = _find_source(room, name)
-    if source is None and room == "samplers" and name in _classes:
+    if source is None and room == "samplers" and str(name) in _classes:
         return _classes[str(name)]
     if source is None:
         sentence = f"there is no {ROOMS[room].noun} {short(name)}; {nearest(name, names(room))}"

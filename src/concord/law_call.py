@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from concord import linearized
 from concord.arguments import prepare, write_names
-from concord.calls import step_advice
+from concord.calls import find_largest_step, step_advice
 from concord.errors import suggest_names, warn_of_divergence
 from concord.laws import exact
 from concord.laws.law import LARGEST, LawInputs, law_of_run
@@ -100,5 +101,6 @@ def law(
     names = {"sampler": run.sampler.kind, **write_names(problem, run.network)}
     exact_law = replace(exact_law, attributes=names)
     if message := exact_law.divergence():
-        warn_of_divergence(run.sampler.kind, message, step_advice(run, problem))
+        advice = step_advice(run, problem, partial(find_largest_step, run, problem))
+        warn_of_divergence(run.sampler.kind, message, advice)
     return exact_law

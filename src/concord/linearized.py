@@ -14,13 +14,14 @@ tracked gradients, follows each change of them.
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from concord.laws import exact
-from concord.laws.exact import Moments, Update
-from concord.laws.law import LawInputs, add_gradient_errors, laws_of_updates
+from concord.laws.exact import Affine, Moments, Update
+from concord.laws.law import LawInputs, add_gradient_errors, find_family, laws_of_updates
 from concord.laws.paths import Path
 from concord.laws.read_off import NoLaw, StepReader
 from concord.minibatches import batches_of
@@ -68,6 +69,7 @@ class LinearizedPath(Path):
         no_step: Any = None  # it goes by parts
         super().__init__(no_step, starts, agents, dim, mix)
         self._readers: list[StepReader] = []  # of the last linearization
+        self._at_rest: list[Update] | None = None  # updates without gradients; None: not read yet
         # Where gradients are linearized, the updates and paths from there, and the moments there.
         self._begins: list[int] = []
         self._parts: list[tuple[list[Update], Path, Moments]] = []
@@ -152,14 +154,64 @@ class LinearizedPath(Path):
         problems = [
             QuadraticProblem(H, b, local) for H, b in zip(gram, np.nan_to_num(shift), strict=True)
         ]
-        self._readers = [
-            reader.on(problem) for reader, problem in zip(self._readers, problems, strict=False)
-        ] or [
-            StepReader(sampler, problem, self._network)
-            for sampler, problem in zip(self._samplers, problems, strict=True)
-        ]
-        updates, errors = [reader.update() for reader in self._readers], self._errors
+        updates, errors = self._read_on(problems), self._errors
         return updates if errors is None else [add_gradient_errors(u, errors) for u in updates]
+
+    def _read_on(self, problems: Sequence[QuadraticProblem]) -> list[Update]:
+        """Return the samplers' updates, each on its own problem.
+
+        Where a step takes one gradient of each agent and no more of a problem, steps are read once.
+        """
+        if self._at_rest is None:
+            self._at_rest = _read_at_rest(self._samplers, problems[0], self._network)
+        if self._at_rest:
+            return [_move_to(*pair) for pair in zip(self._at_rest, problems, strict=True)]
+        versions = [*zip(self._samplers, problems, strict=True)]
+        self._readers = [
+            reader.on(*version) for reader, version in zip(self._readers, versions, strict=False)
+        ] or [StepReader(*version, self._network) for version in versions]
+        return [reader.update() for reader in self._readers]
+
+
+@lru_cache(maxsize=1)
+def _make_flat(agents: int, dim: int, local: tuple[bool, ...] | None) -> QuadraticProblem:
+    """Return a problem without gradients, one and the same for all paths."""
+    own = None if local is None else np.array(local)
+    return QuadraticProblem(np.zeros((agents, dim, dim)), np.zeros((agents, dim)), own)
+
+
+def _read_at_rest(
+    samplers: Sequence[Algorithm], like: QuadraticProblem, network: Network
+) -> list[Update]:
+    """Return the samplers' updates without gradients, with what these would do.
+
+    like: a problem of as many numbers. Empty where a step takes more of a problem than a gradient.
+    """
+    local = None if like.local is None else tuple(like.local.tolist())
+    flat = _make_flat(like.agents, like.dim, local)
+    if not network.delivers_all or batches_of(samplers[0]) is not None:
+        return []
+    try:
+        family = find_family(samplers, [flat], network, errors=True)
+        readers = (StepReader(sampler, flat, network, errors=True) for sampler in samplers)
+        return (family and family.updates_of(samplers)) or [each.update() for each in readers]
+    except Exception:  # whatever a step does with what is no problem
+        return []
+
+
+def _move_to(update: Update, problem: QuadraticProblem) -> Update:
+    """Return the update of a step on a problem, given that without gradients, and their gain."""
+    gram = exact.block_diagonal(problem.gram)
+
+    def at(k: int) -> Affine:
+        """Return the update of iteration k."""
+        step = update.at(k)
+        gain: Any = step.gradient_gain
+        matrix = step.matrix.copy()
+        matrix[:, : len(gram)] += gain @ gram
+        return Affine(matrix, step.offset - gain @ problem.shift.ravel(), step.noise)
+
+    return replace(update, at=at)
 
 
 def refuse_local_steps(samplers: Sequence[Algorithm]) -> None:

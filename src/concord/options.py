@@ -172,7 +172,7 @@ class Chosen:
 
     def __hash__(self) -> int:
         """Return a hash of the kind and its options, the same for equal choices."""
-        return hash((self.kind, self.params))
+        return hash(str(self.plain()))  # options may be lists
 
     def __repr__(self) -> str:
         """Return the Python call that makes the choice."""

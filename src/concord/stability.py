@@ -7,6 +7,7 @@ from msgspec import structs
 from concord.laws import exact
 from concord.laws.law import compose_cycle, radius_over_losses
 from concord.laws.read_off import NoLaw, StepReader
+from concord.laws.scheduled import StepFamily, read_family
 from concord.networks.network import Network
 from concord.problem import Problem
 from concord.sampler import Algorithm
@@ -43,7 +44,13 @@ def diverges(
     return growth_of_law(sampler, problem, network, k) > 1
 
 
-def growth_of_law(sampler: Algorithm, problem: Problem, network: Network, k: int = 0) -> float:
+def growth_of_law(
+    sampler: Algorithm,
+    problem: Problem,
+    network: Network,
+    k: int = 0,
+    family: StepFamily | None = None,
+) -> float:
     """Return the factor by which the law of an affine sampler grows in the end; below 1 it settles.
 
     The factor is the spectral radius of the update, without conserved quantities. Updates that
@@ -52,13 +59,16 @@ def growth_of_law(sampler: Algorithm, problem: Problem, network: Network, k: int
     what rounding may add where something is conserved. Where steps are chosen at random, and with
     mini-batches, it is that of the mean: the covariance may need a smaller step. Raises ``NoLaw``
     if the factor is not known.
+
+    family: the updates of the sampler at all values of a step; None: unknown.
     """
     constant = structs.replace(sampler, **constant_steps(sampler, k))
     if not network.delivers_all:
         return radius_over_losses(constant, problem, network) - CONSERVED
-    reader = StepReader(constant, problem, network)
-    if not reader.chooses:
-        update = compose_cycle(reader.update(), k)[0]
+    updates = family and family.updates_of([constant])
+    reader = family.reader_of(constant) if family else StepReader(constant, problem, network)
+    if updates or not reader.chooses:
+        update = compose_cycle(updates[0] if updates else reader.update(), k)[0]
         return exact.spectral_radius(exact.restrict(update)[0].matrix)
     begin, period = reader.cycle or (1, 1)  # the first may differ: references are taken
     leads = (reader.read_step(n).choices.lead for n in range(begin, begin + period))
@@ -82,8 +92,10 @@ def largest_stable_step(
     if name not in steps:
         raise NoLaw(f"the sampler has no {name}")
 
+    family = read_family(with_step(sampler, name, 1.0, k), name, problem, network)
+
     def is_stable(value: float) -> bool:
         """Return whether the law settles with a value of the step."""
-        return growth_of_law(with_step(sampler, name, value, k), problem, network, k) < 1
+        return growth_of_law(with_step(sampler, name, value, k), problem, network, k, family) < 1
 
     return exact.find_largest(is_stable, steps[name].initial, PRECISION)

@@ -119,7 +119,8 @@ def _count(
             if not np.isfinite(every[1]).all():  # of a diverged chain
                 break
             if k < STEPS:
-                patterns |= set(zip(*(np.array(every) - before).tolist(), strict=True))
+                # Vectors of another size than positions are no whole number of these.
+                patterns |= set(zip(*(np.array(every) - before).round(6).tolist(), strict=True))
                 before = np.array(every)
             if running.clock is not None:
                 ends = running.clock.seconds.max(axis=0)

@@ -30,7 +30,7 @@ from concord.sampler import Algorithm
 from concord_arena import prices
 from concord_arena.doubts import batch_errors, estimate_by_weights
 from concord_arena.read_outs import bytes_of, read_out
-from concord_arena.surrogates import CoordinatewiseLaws
+from concord_arena.surrogates import Coordinates, CoordinatewiseLaws, split
 from concord_studies.contracts import PRICES
 
 READS: tuple[str | int, ...] = ("agents", 1, 4, 16, "average")
@@ -120,6 +120,11 @@ class Question:
         exact = self.is_exact
         return self.problem if exact else QuadraticProblem(fit.hessians, fit.shift, fit.local)
 
+    @cached_property
+    def coordinates(self) -> Coordinates:
+        """The fit as problems of dimension one, along the posterior's principal axes."""
+        return split(self.fit, self.positions)
+
     def price_with_read_out(self, price: Mapping[str, float], read: str | int) -> dict[str, float]:
         """Return the price of an iteration, by unit, with the bytes of a read-out added."""
         return {**price, "bytes": price["bytes"] + self.reads[read][1]}
@@ -163,7 +168,7 @@ class Question:
             linearized.refuse_local_steps(samplers)  # surrogates know even less
         if not own:
             return CoordinatewiseLaws(
-                samplers, self.fit, network, positions, mean=network.agents > MANY
+                samplers, self.coordinates, network, mean=network.agents > MANY
             )
         if size is not None:
             samplers = [structs.replace(sampler, batch_size=size) for sampler in samplers]

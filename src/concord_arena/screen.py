@@ -31,7 +31,6 @@ from concord_arena.lattices import (
 )
 from concord_arena.predict import Score
 from concord_arena.question import Question
-from concord_arena.surrogates import split
 from concord_arena.tuning import find_limit, leave_out_conditions, read_value, vary
 
 OCTAVES, SECOND_OCTAVES, MORE = 18, 12, 6
@@ -139,8 +138,7 @@ def _stability_problem(question: Question) -> Any:
     """Return the quadratic problem for stability limits; if large, its steepest coordinate."""
     if question.is_small:
         return question.quadratic
-    problems = split(question.fit, question.positions)[1]
-    return max(problems, key=lambda problem: float(np.abs(problem.gram).max()))
+    return max(question.coordinates[1], key=lambda problem: float(np.abs(problem.gram).max()))
 
 
 def _first_places(question: Question, lattice: Lattice) -> list[int]:

@@ -27,8 +27,10 @@ from concord.problems.quadratic_problem import QuadraticProblem
 
 ROUNDING = 1e-7  # of what screens only
 
+Coordinates = tuple[np.ndarray, list[QuadraticProblem], Moments]
 
-def split(fit: Fit, positions: Moments) -> tuple[np.ndarray, list[QuadraticProblem], Moments]:
+
+def split(fit: Fit, positions: Moments) -> Coordinates:
     """Split a Gaussian fit into problems of dimension one along the eigenvectors of its precision.
 
     Returns the basis, (dim, dim), the problems, and the means and variances of starts, (dim,).
@@ -51,21 +53,19 @@ class CoordinatewiseLaws:
     """Approximate laws of a sampler's settings on a Gaussian posterior, one coordinate at a time.
 
     The coordinates are those along the posterior's principal axes, taken to be independent.
-    samplers: the settings. fit: the Gaussian that is fitted to the posterior. positions: mean and
-    covariance of an agent's start. mean: whether all agents get their mean curvature, so that laws
-    follow from the network's spectrum.
+    samplers: the settings. coordinates: what ``split`` returns. mean: whether all agents get their
+    mean curvature, so that laws follow from the network's spectrum.
     """
 
     def __init__(
         self,
         samplers: Sequence[Any],
-        fit: Fit,
+        coordinates: Coordinates,
         network: Network,
-        positions: Moments,
         mean: bool = False,
     ) -> None:
         """Compute a law of dimension one for each eigenvector of the fitted curvature."""
-        self._basis, problems, (starts, spreads) = split(fit, positions)
+        self._basis, problems, (starts, spreads) = coordinates
         self._paths: list[Path] = []
         for problem, start, spread in zip(problems, starts, spreads, strict=True):
             coordinate_start = np.array([start]), np.array([[spread]])

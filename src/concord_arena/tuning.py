@@ -22,6 +22,7 @@ import numpy as np
 from concord.errors import ConcordError, nearest
 from concord.laws import exact
 from concord.laws.read_off import NoLaw
+from concord.laws.scheduled import read_family
 from concord.networks.network import Network
 from concord.options import build, plain
 from concord.problem import Problem
@@ -81,10 +82,12 @@ def find_limit(sampler: Algorithm, tune: str, problem: Problem, network: Network
     Stable: ``concord.stability.growth_of_law`` is below 1. nan if no value is stable, infinity if
     all are, or if the law is not known.
     """
+    family = read_family(sampler, tune, problem, network)
 
     def is_stable(value: float) -> bool:
         """Return whether the law is stable at a value of the option."""
-        return growth_of_law(vary(sampler, {tune: value}, tune), problem, network) < 1
+        varied = vary(sampler, {tune: value}, tune)
+        return growth_of_law(varied, problem, network, family=family) < 1
 
     try:
         return exact.find_largest(is_stable, read_value(sampler, tune, tune), 1e-3)

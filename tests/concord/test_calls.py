@@ -60,8 +60,13 @@ def quadratic_of_functions() -> concord.Problem:
         matrices = gram + np.eye(DIM) / step[:, None, None]
         return np.linalg.solve(matrices, (shift + v / step[:, None])[..., None])[..., 0]
 
-    size = {"agents": AGENTS, "dim": DIM}
-    return concord.Problem(gradient, prox=prox, posterior=problem.posterior, **size)
+    def hessian_product(x, v):
+        return np.einsum("ade,cae->cad", gram, v)
+
+    functions = {"prox": prox, "hessian_product": hessian_product}
+    return concord.Problem(
+        gradient, agents=AGENTS, dim=DIM, posterior=problem.posterior, **functions
+    )
 
 
 def test_import_is_fast_and_knows_its_names():
@@ -293,6 +298,7 @@ SAMPLERS = {
     "de_sghmc": {"step_size": 0.1, "friction": 2.0},
     "d_ula": {"step_size": 0.01, "fusion": 0.2},
     "admm": {"penalty": 1.0},
+    "d_mala": {"step_size": 0.1, "drift": "half", "correction": "mala"},
 }
 
 
@@ -429,6 +435,12 @@ def test_a_gradient_cannot_move_the_chains():
 
     with pytest.raises(ValueError, match="read-only"):
         call(problem=shaped(gradient))
+
+
+def test_a_product_with_a_hessian_of_another_shape_is_refused():
+    wrong = concord.Problem(np.sinh, agents=AGENTS, dim=DIM, hessian_product=lambda x, v: v[0])
+    with pytest.raises(ConcordError, match=r"hessian_product: it returned an array of shape"):
+        call("d_mala", wrong, drift="half", correction="mala")
 
 
 def covered(values, *place):

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta
 
+from concord.arguments import ChosenSampler
 from concord.errors import ConcordError, nearest
 from concord.minibatches import Batches
 from concord.options import Count, Kind, Options, Positive, Share, Some, build, plain
@@ -206,3 +207,8 @@ def test_nearest_suggests_or_lists():
     assert nearest("zzz", []) == "there are none to choose from"
     many = nearest("zzz", [f"run{i:02}" for i in range(40)])
     assert many.startswith("choose one of run00, run01,") and many.endswith("... (40 in all)")
+
+
+def test_a_mapping_without_a_kind_is_told_which_there_are():
+    with pytest.raises(ConcordError, match=r"study: .* does not fit; give a mapping with a kind: "):
+        ChosenSampler.parse({"step_size": 0.1}, "study")

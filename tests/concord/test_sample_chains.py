@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+import concord
 from concord.chains import Labels, sample_chains
 from concord.errors import ConcordError
 from concord.laws.read_off import StepReader
@@ -152,6 +153,11 @@ def test_a_counted_problem_counts_what_is_asked():
     np.testing.assert_array_equal(counted.total, asked * awake)
     counted.full_gradient(x, np.array([True, False, True]))
     np.testing.assert_array_equal(counted.take(), [[1], [0], [1]])
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    counted = CountedProblem(concord.problems.logistic_regression(X, X[:, 0] > 0, agents=4), 3)
+    _, cost = counted.minimize(x[:, [2]], np.ones(4), x[:, [2]], [2])
+    assert cost.shape == (3, 1)
+    np.testing.assert_array_equal(counted.take(), cost * [0, 0, 1, 0])
 
 
 class Wrong(Sampler):

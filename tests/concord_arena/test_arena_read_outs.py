@@ -6,16 +6,9 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-import concord
-from concord.laws import exact
-from concord.laws.law import laws_of_versions, update_of
-from concord.samplers.de_sgld import DESGLD
-from concord.sampling.initial import Law
 from concord_arena import cells
-from concord_arena.read_outs import read_out
 from concord_studies.configuration.config import load_config
 from concord_studies.configuration.study import Study
-from variants import problem
 
 STUDY = """
 paper: { title: Tiny, authors: us, year: 2026 }
@@ -59,26 +52,6 @@ def scored(study, read, network="ring", entry="de_sgld"):
 def value(found, metric, agent="worst"):
     (number,) = [row.value for row in found.rows if (row.metric, row.agent) == (metric, agent)]
     return number
-
-
-def test_rounds_of_averaging_are_those_of_the_weights():
-    prob, network, sampler = problem(5, 2), concord.network("ring", 5), DESGLD(0.02)
-    start = Law("normal").moments(2)
-    mix, vectors = read_out(3, network)
-    assert vectors == 6.0  # three rounds of a vector to either neighbor
-    seen = laws_of_versions([sampler], [prob], network, start, mix).marginals_at([40])
-    update = update_of(sampler, prob, network).at(0)
-    mean, cov = exact.initial_moments(5, 2, start)
-    for _ in range(40):
-        mean, cov = update.matrix @ mean + update.offset, update.matrix @ cov @ update.matrix.T
-        cov = cov + update.noise
-    for _ in range(3):  # more, without gradients or noise: each agent and its two neighbors
-        rounds = np.kron((np.eye(5) + np.roll(np.eye(5), 1, 0) + np.roll(np.eye(5), -1, 0)) / 3,
-                         np.eye(2))  # fmt: skip
-        mean, cov = rounds @ mean, rounds @ cov @ rounds.T
-    wanted = exact.marginals(mean, cov, 5, 2)
-    for part, other in zip(seen, wanted, strict=True):
-        np.testing.assert_allclose(part[0, 0], other, rtol=1e-9, atol=1e-12)
 
 
 def test_every_iteration_pays_for_its_read_out(study):

@@ -1,15 +1,11 @@
 """The map of stationary bias against equations by hand, and its page."""
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import concord
 from concord.errors import ConcordError
-
-PAGE = Path(__file__).parents[2] / "docs" / "bias.md"
+from page_blocks import ROOT, run_blocks
 
 
 def data(points=30, dim=1):
@@ -76,9 +72,6 @@ def test_steps_without_a_stationary_law_are_infinite_and_others_are_refused():
 
 
 def test_the_page_is_right():
-    names = {}
-    text = PAGE.read_text()
-    for code in re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S):
-        exec(code, names)
-    printed = names["table"].to_string().splitlines()
-    assert all(f"    {line}" in text.splitlines() for line in printed)
+    printed = run_blocks("docs/bias.md")["table"].to_string().splitlines()
+    shown = (ROOT / "docs/bias.md").read_text().splitlines()
+    assert all(f"    {line}" in shown for line in printed)

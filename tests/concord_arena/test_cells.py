@@ -171,12 +171,6 @@ def test_an_entry_that_diverges_is_infinite_and_stays(study):
     assert values(found, "stationary_b2") == [np.inf]
 
 
-def test_what_does_not_apply_says_why(study):
-    _, found = scored(study, "de_sgld", "directed_ring")
-    assert [(row.metric, row.value) for row in found.rows] == [("applicable", 0.0)]
-    assert "doubly stochastic" in found.choice["not applicable"] or found.choice["not applicable"]
-
-
 def test_a_sampler_of_ones_own_finds_its_row(study, capsys):
     made(study, "de_sgld", "mine")
     board(study)

@@ -1,24 +1,22 @@
 """docs/consensus.md: what it prints, and the errors against quadrature of the agents' parts."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import concord
+from page_blocks import ROOT, run_blocks
 
-PAGE = Path(__file__).parents[2] / "docs" / "consensus.md"
 LINE = np.linspace(-40, 40, 1601)
 GRID = np.stack(np.meshgrid(LINE, LINE), axis=-1).reshape(-1, 2)
 
 
 def test_the_page_prints_what_it_shows(capsys):
-    names = {}
-    for code in re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.M | re.S):
-        exec(code, names)
+    run_blocks("docs/consensus.md")
     printed = capsys.readouterr().out.split()
-    shown = re.findall(r"^    (.*)$", re.sub(r"```.*?```", "", PAGE.read_text(), flags=re.S), re.M)
+    text = (ROOT / "docs/consensus.md").read_text()
+    shown = re.findall(r"^    (.*)$", re.sub(r"```.*?```", "", text, flags=re.S), re.M)
     assert printed == " ".join(shown).split()
 
 

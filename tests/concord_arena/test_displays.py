@@ -84,19 +84,23 @@ def test_the_best_and_by_how_much(tmp_path):
     assert not np.allclose(image[0, 0], image[1, 0])
 
 
-def test_ratios_to_the_plain_condition(tmp_path):
-    def fault(name, entry, value, missing=None):
-        return cell({} if missing is not None else {"b2": value}, missing, entry=entry, fault=name)
+def fault(name, entry, value=None, floor=None, missing=None):
+    """A cell with a fault, whose score may have a floor, or be missing."""
+    scores = {"b2": value, "floor.b2": floor}
+    stated = {metric: number for metric, number in scores.items() if number is not None}
+    return cell(stated, missing, entry=entry, fault=name)
 
+
+def test_ratios_to_the_plain_condition(tmp_path):
     runs = [
         fault("none", "a", 2.0), fault("loss", "a", 10.0), fault("burst", "a", np.inf),
-        fault("none", "b", 1.0), fault("loss", "b", 0, 0.0), fault("burst", "b", 0, -1.0),
+        fault("none", "b", 1.0), fault("loss", "b", missing=0.0), fault("burst", "b", missing=-1.0),
     ]  # fmt: skip
     figure = draw(score_ratios, runs, tmp_path, **RATIOS)
     assert {"5", "∞", "n/r", "does not apply"} <= set(texts(figure))
     rows = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert len(rows) == 2
-    more = [*runs, *(fault(name, "c", 0, 0.0) for name in ("none", "loss", "burst"))]
+    more = [*runs, *(fault(name, "c", missing=0.0) for name in ("none", "loss", "burst"))]
     figure = draw(score_ratios, more, tmp_path, **RATIOS)
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [*rows, "C"]
     assert len([patch for patch in figure.axes[0].patches if patch.get_hatch()]) == 1 + 2
@@ -105,10 +109,6 @@ def test_ratios_to_the_plain_condition(tmp_path):
 
 
 def test_a_score_at_the_floor_of_its_chains_is_a_bound(tmp_path):
-    def fault(name, entry, value, floor=None):
-        scores = {"b2": value} | ({} if floor is None else {"floor.b2": floor})
-        return cell(scores, entry=entry, fault=name)
-
     runs = [
         fault("none", "exact", 0.02), fault("loss", "exact", 0.01, 0.01),
         fault("late", "exact", 0.08, 0.01), fault("burst", "exact", 0.1, 0.1),

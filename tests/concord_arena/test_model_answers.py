@@ -1,12 +1,10 @@
 """The answer for a model of PyMC, and the page that shows one."""
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import concord
+from page_blocks import ROOT, run_blocks
 
 pytestmark = pytest.mark.thorough
 jax = pytest.importorskip("jax")
@@ -21,10 +19,8 @@ SHARDS = [[0, 5], [1, 2, 3, 6, 7, 11], [8], [4, 9, 10]]
 
 def test_the_page_runs() -> None:
     """From eight hospitals and what is recommended to them, to NumPyro."""
-    text = Path("docs/your-model.md").read_text()
-    names = {}
-    for code in re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S):
-        exec(code, names)
+    text = (ROOT / "docs/your-model.md").read_text()
+    names = run_blocks("docs/your-model.md")
     effect, sent = names["effect_at_home"].values, names["vector_bytes"]
     assert (sent == 2 * 8).all() and (names["problem"].counts == 1).all()
     assert abs(effect - [6.2, 4.9, 3.9, 4.8, 3.6, 4.1, 6.3, 4.9]).max() < 2.0  # Stan's draws'

@@ -9,7 +9,7 @@ from concord.linearized import LinearizedPath
 from concord.networks.construction import network
 from concord.problems.gaussian_fit import fit
 from concord.problems.quadratic_problem import QuadraticProblem
-from concord_arena.surrogates import CoordinatewiseLaws
+from concord_arena.surrogates import CoordinatewiseLaws, split
 
 SAMPLERS = {
     "de_sgld": {"step_size": 0.1},
@@ -40,7 +40,7 @@ def test_small_systems_are_exact_where_they_may_be(kind, mean):
     samplers = [ChosenSampler.parse({"kind": kind, **SAMPLERS[kind]}, "sampler").params] * 2
     positions = np.full(3, 0.5), np.diag([1.0, 1.0, 1.0])
     own = laws_of_versions(samplers, [problem] * 2, graph, positions)
-    surrogate = CoordinatewiseLaws(samplers, fit(problem), graph, positions, mean=mean)
+    surrogate = CoordinatewiseLaws(samplers, split(fit(problem), positions), graph, mean)
     mix = np.linalg.matrix_power(graph.matrix("metropolis"), 2)
     for read in (None, mix):
         for exact, found in zip(

@@ -66,12 +66,6 @@ def test_a_new_import_counts_with_what_it_imports(kind, monkeypatch):
     assert stated(kind)["code"] != after["code"]
 
 
-def test_what_type_checkers_alone_read_does_not_count(kind):
-    before = stated(kind)
-    kind.write_text(BEFORE + "\nif TYPE_CHECKING:\n    import scipy\n")
-    assert stated(kind) == before
-
-
 def test_libraries_count_by_their_versions(kind, monkeypatch):
     kind.write_text(BEFORE + "import numpy, ot, pandas\nimport json\n")
     found = stated(kind)["libraries"]

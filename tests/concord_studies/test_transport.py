@@ -17,18 +17,6 @@ def normal(mean=(0.0, 0.0), sd=(1.0, 2.0), cells: int = 800) -> quadrature.Grid:
     )
 
 
-def test_grid_of_a_normal_law_has_its_moments_and_distribution_function() -> None:
-    law = normal((0.3, -1.0))
-    mean, cov = law.moments()
-    assert np.allclose(mean, [0.3, -1.0], rtol=0, atol=1e-9)
-    # Cells are counted at their centers, so the midpoint rule is exact to rounding.
-    assert np.allclose(cov, np.diag([1.0, 4.0]), rtol=0, atol=1e-9)
-    exact = scipy.stats.norm(-1.0, 2.0).cdf(law.edges[1])
-    # Cumulated midpoints: error h^2 max|f'| / 24 at most.
-    bound = law.steps[1] ** 2 * 0.25 * 0.5 / 24
-    assert np.abs(law.cdf(1) - exact).max() < 2 * bound
-
-
 def test_shift_and_spread_in_one_dimension() -> None:
     law = normal()
     levels = (np.arange(5000) + 0.5) / 5000

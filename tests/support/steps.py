@@ -163,19 +163,6 @@ def recorded(
     )
 
 
-def errors(draws: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> float:
-    """Return the largest difference of moments of draws (chains, ..., S) from exact ones.
-
-    In standard errors, which the draws themselves have; what does not vary counts as exact.
-    """
-    centered = draws - mean
-    products = centered[..., :, None] * centered[..., None, :] - cov
-    return max(
-        float((abs(part.mean(axis=0)) / (part.std(axis=0) / np.sqrt(len(part)) + 1e-12)).max())
-        for part in (centered, products)
-    )
-
-
 def limit(sampler: Any, problem: Any, net: Any) -> tuple[np.ndarray, ...]:
     """Return means (agents, dim), variances, and the average's moments after very many steps.
 

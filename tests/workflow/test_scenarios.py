@@ -90,18 +90,13 @@ EDITS = {
     "a run more": (STUDY, "- 0.001", "- 0.001\n        - 0.002", WHOLE),
     "a default": (STUDY, "agents: 6", "agents: 5", WHOLE),
     "the master seed": ("config/config.yaml", "seed: 1", "seed: 2", WHOLE),
-    "a limit of the scale": ("config/config.yaml", "iterations: 12", "iterations: 13", WHOLE),
     "an option of a figure": (STUDY, "scale: log", "scale: linear", {"figure"}),
     "a claim": (STUDY, "says: w2 is small", "says: w2 is tiny", {"claims"}),
     "the code of a sampler": (f"{SOURCE}/samplers/de_sgld.py", *CLASS, WHOLE),
     "the code of another sampler": (f"{SOURCE}/samplers/d_ula.py", *CLASS, set()),
-    "code that is imported by what is imported": (f"{SOURCE}/loop.py", *DEF, WHOLE),
     "the code of a metric": (f"{STUDIES}/metrics/w2.py", *YIELDS, WHOLE),
-    "the code of another metric": (f"{STUDIES}/metrics/messages.py", *YIELDS, set()),
     "the code of a kind of figure": (f"{STUDIES}/figures/curves.py", *DEF, {"figure"}),
     "the code of verdicts": (f"{STUDIES}/stages/judge.py", *DEF, {"claims"}),
-    "a comment": (f"{SOURCE}/samplers/de_sgld.py", "\nclass ", "\n# A comment.\nclass ", set()),
-    "a docstring": (f"{SOURCE}/samplers/de_sgld.py", '"""', '"""Newly: ', set()),
     "the version alone": (f"{SOURCE}/__init__.py", '__version__ = "', '__version__ = "9.', set()),
 }  # fmt: skip
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from copy import deepcopy
 from operator import mul
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -116,9 +115,9 @@ class CompiledSteps:
                 self._problem, self._step = problem, None
                 shape = state.x[0].shape
                 flat = QuadraticProblem(np.zeros((*shape, shape[1])), np.zeros(shape))
-                on, wrap = (problem, None) if mixture is None else (flat, _WithGivenGradients)
+                on, given = (problem, False) if mixture is None else (flat, True)
                 with suppress(Exception):  # whatever a step does that cannot be read
-                    self._step = ReadStep(self._sampler, on, network, self._last, wrap)
+                    self._step = ReadStep(self._sampler, on, network, self._last, given)
             return self._step
 
         return _Affine(read, mixture)
@@ -215,13 +214,13 @@ class _Affine:
     ) -> tuple[Any, int]:
         """Take at most ``most`` steps from iteration k on; return the state and their number."""
         shape = state.x.shape
-        given = 0 if self._mixture is None else 1  # gradients, the first of what was drawn
-        places = np.array([state.x[0].size, step.size, step.size + step.draws[:given].sum()])
+        places = np.array([state.x[0].size, step.size, step.size + step.errors])
         s = [getattr(state, name).reshape(len(state.x), -1).T for name in self._blocks]
-        old = np.concatenate([*s, np.ones((step.draws.sum() + 1, len(state.x)))])
+        others = step.errors + step.draws.sum() + 1
+        old = np.concatenate([*s, np.ones((others, len(state.x)))])
         new = old.copy()
         count = kernels.take_affine_steps(
-            *(old, new, places, step.draws[given:], rng, k - step.begin),
+            *(old, new, places, step.draws, rng, k - step.begin),
             *((step.starts, step.columns, step.coefficients), step.powers(np.arange(k, k + most))),
             *(self._mixture, is_inside(state.x)),
         )
@@ -234,7 +233,7 @@ def _predict_gain(step: ReadStep, x: np.ndarray) -> float:
     """Return by how many microseconds a compiled step at x is faster, by prediction from sizes."""
     chains = len(x)
     of_entries = len(step.columns) * (ENTRY + ENTRY_OF_CHAIN * chains)
-    compiled = NORMAL * step.draws.sum() * chains + of_entries
+    compiled = NORMAL * (step.errors + step.draws.sum()) * chains + of_entries
     plain = PLAIN + PLAIN_POSITION * x.size + PLAIN_STATE * step.size * chains
     return float(plain - compiled)
 
@@ -333,19 +332,3 @@ class _Gossip:
         network.active = active
         network.end(k, problem.close_count(None))
         return state._replace(x=x, sent=sent), count
-
-
-class _WithGivenGradients:
-    """A sampler of the same steps as a given one, which gets gradients as random numbers."""
-
-    def __init__(self, sampler: Any) -> None:
-        self._sampler = sampler
-
-    def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the given sampler."""
-        return getattr(self._sampler, name)
-
-    def step(self, state: Any, k: int, problem: Any, network: Network, rng: Generator) -> Any:
-        """Take the given sampler's step, with gradients from rng."""
-        given = SimpleNamespace(gradient=lambda x: rng.standard_normal(x.shape))
-        return self._sampler.step(state, k, given, network, rng)

@@ -61,7 +61,7 @@ class Affine:
         return self.matrix.swapaxes(-1, -2).conj()  # of modes they are complex
 
     @cached_property
-    def _sparse(self) -> Any:
+    def sparse(self) -> Any:
         """A as a sparse matrix; None if it is small, of many entries, or of several versions.
 
         Networks have few edges, and agents blocks of their own: most entries of such an A are 0.
@@ -79,10 +79,10 @@ class Affine:
         mean, cov: moments before the step, (..., S) and (..., S, S).
         """
         moved = np.matvec(self.matrix, mean) + self.offset
-        if self._sparse is None or cov.size != self.noise.size:
+        if self.sparse is None or cov.size != self.noise.size:
             return moved, self.matrix @ cov @ self._transposed + self.noise
-        half = self._sparse @ cov.reshape(self._sparse.shape)
-        return moved, (self._sparse @ half.T.conj()).reshape(self.noise.shape) + self.noise
+        half = self.sparse @ cov.reshape(self.sparse.shape)
+        return moved, (self.sparse @ half.T.conj()).reshape(self.noise.shape) + self.noise
 
     def compose_with(self, later: Affine) -> Affine:
         """Return the composition of this update and a later one, which takes no gradients."""
@@ -298,6 +298,16 @@ def block_diagonal(blocks: np.ndarray) -> np.ndarray:
     matrix = np.zeros((count, dim, count, dim))
     matrix[np.arange(count), :, np.arange(count), :] = blocks
     return matrix.reshape(count * dim, count * dim)
+
+
+def find_root(cov: np.ndarray) -> np.ndarray:
+    """Return B with B B^T = C of a covariance C, (S, S), without columns of rounding's size."""
+    used = np.flatnonzero(np.abs(cov).max(axis=0))
+    values, vectors = np.linalg.eigh(cov[np.ix_(used, used)])
+    large = values > 1e-15 * values.max(initial=0.0)
+    root = np.zeros((len(cov), large.sum()))
+    root[used] = vectors[:, large] * np.sqrt(values[large])
+    return root
 
 
 def stack_versions(parts: Sequence[Any]) -> Any:

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, reduce
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import fields
 
 from concord.laws import exact, paths
 from concord.laws.arrivals import Losses, build_moves, second_moment_radius
@@ -20,7 +22,7 @@ from concord.laws.exact import Moments
 from concord.laws.iterations import ALWAYS, Cycle, find_cycle, join_cycles
 from concord.laws.modes import find_modes
 from concord.laws.read_off import NoLaw, StepReader
-from concord.laws.scheduled import ReadStep
+from concord.laws.scheduled import ReadStep, StepFamily, read_family
 from concord.minibatches import Batches, batches_of
 from concord.networks.moments import mask_moments
 from concord.networks.network import Network
@@ -213,11 +215,14 @@ def laws_of_versions(
     positions = _require_moments(positions)
     batches, size = batches_of(samplers[0]), agents * dim
     _refuse_large(problems[0], most)
+    family = find_family(samplers, problems, network)
+    updates = family and family.updates_of(samplers)
+    versions = [] if updates else [*zip(samplers, problems, strict=True)]
     readers = [
-        StepReader(sampler, problem, network)
-        for sampler, problem in zip(samplers, problems, strict=True)
+        family.reader_of(sampler) if family else StepReader(sampler, problem, network)
+        for sampler, problem in versions
     ]
-    if all(reader.chooses for reader in readers):
+    if readers and all(reader.chooses for reader in readers):
         if len(readers[0].start.offset) > size or size > SECOND_LIMIT or batches:
             raise NoLaw(
                 f"laws over choices are computed of positions alone, of up to {SECOND_LIMIT} "
@@ -230,9 +235,9 @@ def laws_of_versions(
         # All iterations are alike, so that powers lead over any number of them.
         powers = exact.stack_versions(firsts)
         return paths.RandomPath(lambda k: powers, start, agents, dim, mix, (0, 1), powers)
-    updates = [
-        _read_update(reader, sampler, problem, network)
-        for reader, sampler, problem in zip(readers, samplers, problems, strict=True)
+    updates = updates or [
+        _read_update(reader, *version, network)
+        for reader, version in zip(readers, versions, strict=True)
     ]
     noise = None
     if errors is not None:
@@ -241,6 +246,27 @@ def laws_of_versions(
         noise = build_batch_noise(problems[0], batches)
     starts = [exact.initial_moments(agents, dim, positions, update.start) for update in updates]
     return find_modes(laws_of_updates(updates, starts, network, dim, mix, noise=noise))
+
+
+def find_family(
+    samplers: Sequence[Algorithm],
+    problems: Sequence[Problem],
+    network: Network,
+    errors: bool = False,
+) -> StepFamily | None:
+    """Return the family of settings that differ in a number, or a constant schedule, alone.
+
+    errors: as of ``StepReader``. None where they differ otherwise, or problems differ.
+    """
+    first, problem = samplers[0], problems[0]
+    names = {
+        option.name
+        for option, sampler in product(fields(first), samplers)
+        if getattr(sampler, option.name) != getattr(first, option.name)
+    }
+    if len(names) != 1 or any(other is not problem for other in problems):
+        return None
+    return read_family(first, names.pop(), problem, network, errors)
 
 
 def laws_of_updates(

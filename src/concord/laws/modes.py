@@ -59,8 +59,10 @@ class ModalPath(DeterministicPath):
 
         mean = combine(parts[0], lead)
         # Row by row, since all products of two entries of all vectors are many.
-        rows = [combine(parts[1], lead[..., [row], :] * lead) for row in range(dim)]
-        cov = np.stack(rows, axis=-2)
+        cov = np.empty((*mean.shape, dim))
+        for row in range(dim):
+            part = combine(parts[1], lead[..., row:, :] * lead[..., [row], :])
+            cov[..., row, row:] = cov[..., row:, row] = part
         return Marginals(
             mean[..., :-1, :], cov[..., :-1, :, :], mean[..., -1, :], cov[..., -1, :, :]
         )

@@ -11,7 +11,7 @@ The time average over the iterations (h, k] is one more block of the state, the 
 \end{pmatrix}`, so that its law is exact, too.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import reduce
@@ -22,7 +22,7 @@ import numpy as np
 from concord.laws import exact
 from concord.laws.arrivals import Move
 from concord.laws.exact import Affine, Law, Marginals, Moments, Powers, Update
-from concord.laws.iterations import Cycle
+from concord.laws.iterations import ALWAYS, Cycle
 from concord.laws.switching import Choices
 from concord.progress import progress
 
@@ -95,16 +95,15 @@ class Path:
 
         Moments that leave the finite range are ``nan`` from there on, without a warning.
         """
-        results, k, moments = [], 0, self._start
-        with np.errstate(all="ignore"), progress(max(iterations, default=0), "exact law") as done:
-            for due in iterations:
-                moments = self._advance(moments, k, due, done)
-                results.append(self._reduce(moments))
-                k = due
-            if not results:
-                return self.marginals_at([0]).select(slice(0, 0))
+        if not len(iterations):
+            return self.marginals_at([0]).select(slice(0, 0))
+        with np.errstate(all="ignore"), progress(max(iterations), "exact law") as done:
+            results = self._reduce_at(iterations, done)
             marginals = self._expand([np.stack(parts) for parts in zip(*results, strict=True)])
-        return Marginals(*(np.where(np.isfinite(part), part, np.nan) for part in marginals))
+        for part in marginals:
+            if not np.isfinite(part).all():
+                part[~np.isfinite(part)] = np.nan
+        return marginals
 
     def law(self, iterations: Sequence[int]) -> Law:
         """Return the law of the first version at the given iterations, sorted, each once."""
@@ -161,7 +160,8 @@ class Path:
         The last ``KEPT`` small ones are kept for who asks for them, or beyond them, again.
         done: called with each number of iterations computed, for a progress bar.
         """
-        before = max((k for k in self._kept if first < k <= end), default=None)
+        skips = end > first + 1
+        before = max((k for k in self._kept if first < k <= end), default=None) if skips else None
         if before is not None:
             moments, first = self._kept[before], before
         moments = self._compute_moments(moments, first, end, done)
@@ -204,6 +204,15 @@ class Path:
         moments: of the state at ``first``. None where they are not computed.
         """
         return None
+
+    def _reduce_at(
+        self, iterations: Sequence[int], done: Callable[[int], object]
+    ) -> Iterable[Sequence[np.ndarray]]:
+        """Return what is kept of the moments (``_reduce``) at increasing iterations."""
+        k, moments = 0, self._start
+        for due in iterations:
+            moments, k = self._advance(moments, k, due, done), due
+            yield self._reduce(moments)
 
     def _marginals(self, moments: Moments) -> Marginals:
         """Return the laws of the answers, given the state's moments."""
@@ -258,6 +267,51 @@ class DeterministicPath(Path):
             for k in range(begin, begin + (FOREVER - begin) % period):
                 moments = self._step(k).apply(*moments)
             return self._marginals(moments)
+
+    def _reduce_at(
+        self, iterations: Sequence[int], done: Callable[[int], object]
+    ) -> Iterable[Sequence[np.ndarray]]:
+        """Return what is kept of the moments (``_reduce``) at increasing iterations."""
+        step = self._step(0) if self._cycle == ALWAYS and self._start[0].ndim == 2 else None
+        if step is None or step.sparse is None or max(iterations) > 2 * len(iterations):
+            return super()._reduce_at(iterations, done)
+        return self._reduce_by_roots(step, set(iterations), done)
+
+    def _reduce_by_roots(
+        self, step: Affine, iterations: set[int], done: Callable[[int], object]
+    ) -> Iterable[Sequence[np.ndarray]]:
+        """Return the laws of the answers at iterations, with a sparse A, of one version.
+
+        With roots C_0 = F F^T and Q = B B^T the covariance of iteration k is that of A^k F, plus
+        those of A^j B over j < k, of which the agents' blocks alone are computed.
+        """
+        (mean,), (cov,), (noise,) = *self._start, step.noise
+        ratio = cov.trace() / max(noise.trace(), 1e-300)
+        alike = np.allclose(cov, ratio * noise, rtol=1e-14, atol=0)  # then one root will do
+        columns = root = exact.find_root(noise)
+        if not alike:
+            columns = np.hstack([root, exact.find_root(cov)])
+        count = root.shape[1]
+        total: Any = 0.0
+        read = None if self._mix is None else self._answer_matrix(self._start)
+
+        def square(root: np.ndarray) -> np.ndarray:
+            """Return the covariances of agents, and of their average, (agents + 1, dim, dim)."""
+            answers = root[: self._agents * self._dim] if read is None else read @ root
+            each = answers.reshape(self._agents, self._dim, -1)
+            each = np.concatenate([each, each.mean(axis=0, keepdims=True)])
+            return each @ each.swapaxes(-1, -2)
+
+        for k in range(max(iterations) + 1):
+            added = square(columns[:, :count])
+            if k in iterations:
+                law = total + (ratio * added if alike else square(columns[:, count:]))
+                answers = mean[: self._agents * self._dim] if read is None else read @ mean
+                means = answers.reshape(1, self._agents, self._dim)
+                yield means, law[None, :-1], means.mean(axis=1), law[None, -1]
+            total = total + added
+            mean, columns = step.matrix[0] @ mean + step.offset[0], step.sparse @ columns
+            done(1)
 
     def _cycle_powers(self) -> Powers | Choices:
         """Return the powers of the composition of a period's steps, computed at the first call."""

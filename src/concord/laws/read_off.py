@@ -91,10 +91,13 @@ class StepReader:
     Steps are read when they are first asked for, in any order. Raises ``NoLaw`` where a step is not
     affine.
 
-    chooses: whether steps make random choices.
+    errors: whether to read what errors of full gradients do, too. chooses: whether steps make
+    random choices.
     """
 
-    def __init__(self, sampler: Any, problem: Problem, network: Network) -> None:
+    def __init__(
+        self, sampler: Any, problem: Problem, network: Network, errors: bool = False
+    ) -> None:
         self._name = getattr(sampler, "name", "") or type(sampler).__name__
         if isinstance(sampler, WithReadOut):
             raise self._refuse("its answer is not the positions of its state")
@@ -106,21 +109,20 @@ class StepReader:
         batches = batches_of(sampler)
         if batches is not None and batches.batch_order != "with_replacement":
             raise self._refuse("errors of mini-batches in epochs depend on each other")
-        self._sampler = ScriptedSampler(sampler, problem, network)
+        self._sampler = ScriptedSampler(sampler, problem, network, errors)
         self._largest = float(np.abs(problem.shift).max(initial=0.0))
         self._steps: _Steps | None = None
         self._plain = False
         self.chooses = self._ask(lambda steps: steps.chooses)
 
-    def on(self, problem: Quadratic) -> StepReader:
-        """Return a reader of the same sampler on another problem of as many numbers.
+    def on(self, sampler: Any, problem: Quadratic) -> StepReader:
+        """Return a reader of the sampler with other options, or on another problem of one size.
 
         Its steps are read anew, but taken to repeat, and to make choices, as they do here.
         """
         other = copy(self)
         vars(other).pop("start", None)
-        other._sampler = copy(self._sampler)
-        other._sampler.problem = problem
+        other._sampler = self._sampler.on(sampler, problem)
         other._largest = float(np.abs(problem.shift).max(initial=0.0))
         other._steps = self._ask(lambda steps: steps.on(other._sampler, other._largest))
         return other
@@ -261,9 +263,10 @@ class _Steps:
         self._first = script, *self._sampler.init(script)
 
     def on(self, sampler: ScriptedSampler, largest: float) -> _Steps | None:
-        """Return the steps of the same sampler on another problem, without following them again.
+        """Return the steps of another sampler or on another problem, without following them again.
 
-        None where chains share fields of the state, whose values may depend on the problem.
+        None where chains share fields of the state, whose values may depend on the problem, or
+        where the first step asks what these steps do not ask.
         """
         self.find_cycle()
         if any(self._shared):
@@ -272,7 +275,10 @@ class _Steps:
         other._sampler, other._largest = sampler, largest
         other._readings = []
         other._begin()
-        return other
+        *_, questions = other._advance(other._first[1], 0, Script(len(SIZES)))
+        known = self._questions_cycle
+        asked = join_cycles([known, *(question.cycle for question in questions)])
+        return other if asked == known else None
 
     def find_cycle(self) -> Cycle | None:
         """Return from which iteration on steps repeat, and after how many; None: not known."""
@@ -341,7 +347,7 @@ class _Steps:
         """
         matrix, normals, errors, differences, memory = (fit.parts[name] for name in SOURCES)
         size, offset, gain = matrix.shape[2], fit.offset, None
-        if self._sampler.batches is not None:
+        if self._sampler.errs:
             gain = errors[:, :size]
             if not gain.shape[2]:  # a step without a gradient
                 gain = np.zeros((len(gain), size, self._state.x[0].size))

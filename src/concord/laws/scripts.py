@@ -6,7 +6,9 @@ That is random numbers, errors of mini-batch gradients, and received vectors.
 from __future__ import annotations
 
 import math
+from copy import copy
 from functools import cached_property, lru_cache
+from types import SimpleNamespace
 from typing import Any, Self, cast
 
 import numpy as np
@@ -142,18 +144,27 @@ class Script:
 class ScriptedSampler:
     """A sampler on a problem and a network, whose calls take their numbers from scripts.
 
-    problem: the problem. batches: the options of its mini-batches; None: it takes full gradients.
-    network: the network on which it is called. loses: whether vectors may get lost on it.
+    problem: the problem. errs: whether its gradients have errors: those of mini-batches, and of
+    full gradients where ``errors`` says so. network: the network on which it is called. loses:
+    whether vectors may get lost on it.
     unused: empty values of fields with random numbers of steps to come.
     """
 
-    def __init__(self, sampler: Any, problem: Quadratic, network: Network) -> None:
+    def __init__(
+        self, sampler: Any, problem: Quadratic, network: Network, errors: bool = False
+    ) -> None:
         self._sampler, self.problem = sampler, problem
-        self.batches = batches_of(sampler)
+        self.errs = errors or batches_of(sampler) is not None
         self.network = ScriptedNetwork(network, local_of(problem))
         self.loses = not network.delivers_all
         self.unused = dict.fromkeys(getattr(sampler, "draws_ahead", ()), np.empty(0))
         self._channel_count = 0  # that the sampler opens when it starts
+
+    def on(self, sampler: Any, problem: Quadratic) -> Self:
+        """Return the calls of the sampler with other options, or on another problem."""
+        other = copy(self)
+        other._sampler, other.problem = sampler, problem
+        return other
 
     def init(self, script: Script) -> tuple[Any, ScriptedNetwork]:
         """Initialize the sampler at a script's positions; return its state and network."""
@@ -185,13 +196,13 @@ class ScriptedSampler:
         x: the positions at which mini-batches must be taken.
         """
         problem = self.problem
-        if self.batches is not None:
-            problem = ScriptedProblem(problem, self.batches, script, x)
+        if self.errs:
+            problem = ScriptedProblem(problem, batches_of(self._sampler), script, x)
         return CountedProblem(problem, script.chains)
 
 
 class ScriptedProblem(MiniBatches):
-    """A problem whose gradients have prescribed mini-batch errors.
+    """A problem whose gradients have prescribed errors, as those of mini-batches.
 
     They may be taken once in a step, at its positions x, (chains, agents, dim).
     """
@@ -199,11 +210,13 @@ class ScriptedProblem(MiniBatches):
     full_cost: Any = 1
 
     def __init__(
-        self, problem: Any, batches: Batches, script: Script, x: np.ndarray | None
+        self, problem: Any, batches: Batches | None, script: Script, x: np.ndarray | None
     ) -> None:
         self.problem, self._script, self._x = problem, script, x
         self._mean = problem.gram, problem.shift
-        if (batches.batch_scale, batches.batch_pool) != ("data", "all"):
+        if batches is None:  # what else it offers would have no errors
+            self.problem = SimpleNamespace(agents=problem.agents, dim=problem.dim)
+        elif (batches.batch_scale, batches.batch_pool) != ("data", "all"):
             self._mean = problem.batch_mean(batches)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:

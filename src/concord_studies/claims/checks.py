@@ -19,7 +19,7 @@ inconclusive.
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
@@ -40,6 +40,7 @@ from concord_studies.claims.quantities import (
     number_text,
     plan_numbers,
 )
+from concord_studies.runs.run import Run
 from concord_studies.scores import decide_pairs, pair_sets
 from concord_studies.selection import has
 from concord_studies.words import name, number
@@ -785,11 +786,11 @@ def quantities(check: Check) -> list[Quantity]:
     return [value for value in asdict(check).values() if isinstance(value, Quantity)]
 
 
-def require_pairs(check: Check, runs: Sequence[Sequence[Mapping[str, Any]]], where: str) -> None:
+def require_pairs(check: Check, runs: Sequence[Sequence[Run]], where: str) -> None:
     """Refuse a check whose numbers cannot be paired, or are too many or too few.
 
     A trend and a rate need one number for each value of an axis, ``sooner`` whole curves.
-    runs: the resolved runs of each of its quantities.
+    runs: those of each of its quantities.
     """
     for side in ("first", "later") if isinstance(check, Sooner) else ():
         quantity = getattr(check, side)

@@ -26,7 +26,7 @@ from concord.options import Options, Positive, Some
 from concord_studies import words
 from concord_studies.intervals import replication_reach
 from concord_studies.results import AVERAGE, Measured, divergence
-from concord_studies.runs.run import amplifies, recorded_iterations
+from concord_studies.runs.run import Run, amplifies
 from concord_studies.selection import lookup
 
 # Columns by name, of as many rows each.
@@ -178,18 +178,18 @@ def number_text(value: float, lo: float, hi: float) -> str:
     return words.number(value) if half <= 1e-9 * abs(value) else words.format_number(value, lo, hi)
 
 
-def plan_numbers(quantity: Quantity, runs: Sequence[Mapping[str, Any]]) -> Numbers:
-    """Return the numbers that planned runs will yield, from resolved documents; values are nan."""
-    rows: list[tuple[Mapping[str, Any], str, int]] = []
+def plan_numbers(quantity: Quantity, runs: Sequence[Run]) -> Numbers:
+    """Return the numbers that planned runs will yield; their values are nan."""
+    rows: list[tuple[Run, str, int]] = []
     for run in runs:
-        recorded = recorded_iterations(run)
+        recorded = run.recorded_iterations
         ends = {"last": recorded[-1:], "all": (recorded[0], recorded[-1])}
         at = ends.get(str(quantity.at), quantity.at)
         iterations = [at] if isinstance(at, int) else [int(k) for k in at]
         many = [(run, str(who), k) for who in quantity.agents or [""] for k in iterations]
         rows += many if quantity.reduce == "none" else many[:1]
     unknown = np.full(len(rows), np.nan)
-    measured = [Measured(run, None) for run, _, _ in rows]  # type: ignore[arg-type]  # not yet
+    measured = [Measured(run.document, None) for run, _, _ in rows]  # type: ignore[arg-type]  # not yet
     agents, k = [who for _, who, _ in rows], np.array([float(k) for _, _, k in rows])
     return Numbers(unknown, unknown, unknown, measured, agents, k, quantity)
 

@@ -66,9 +66,9 @@ class Number(Quantity, kw_only=True):
             return [one]
         return [one, build(Number, {**plain(one), **self.ratio_to, "ratio_to": None}, where)]
 
-    def check(self, where: str, documents: Sequence[Sequence[Document]]) -> None:
+    def check(self, where: str, runs: Sequence[Sequence[Run]]) -> None:
         """Refuse a ratio of quantities that cannot be paired in planned runs, of each quantity."""
-        sides = [plan_numbers(*of) for of in zip(self.list_quantities(), documents, strict=True)]
+        sides = [plan_numbers(*of) for of in zip(self.list_quantities(), runs, strict=True)]
         try:
             pair_common(*sides) if len(sides) > 1 else None
         except Missing as missing:

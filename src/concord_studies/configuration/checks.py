@@ -20,9 +20,7 @@ from concord_studies.configuration.study import Study
 from concord_studies.configuration.study_files import FOLDERS
 from concord_studies.contracts import Read
 from concord_studies.option_notes import NamesIterations, NamesLabel, NamesRuns
-from concord_studies.runs.run import Run, recorded_iterations
-
-Documents = Sequence[Mapping[str, Any]]  # of runs, resolved
+from concord_studies.runs.run import Run
 
 SHOWN = "no run that it shows"
 # What lines and columns of a table may be of, beside labels.
@@ -87,7 +85,7 @@ def _check_output(study: Study, section: str, name: str) -> None:
     """Refuse a figure or table whose options name what its runs do not have."""
     output, where = study.output(section, name), study.locate(f"{section}.{name}")
     kind, params = study.kind_of(section, name)
-    runs = [run.document for run in study.output_runs(section, name)]
+    runs = study.output_runs(section, name)
     check_names(params, runs, f"{where}.options", study.config["scale"] == "smoke")
     with prefix_errors(f"{where}.options"):
         reads = kind.reads(params)
@@ -118,7 +116,7 @@ def _check_numbers(study: Study, section: str, name: str) -> None:
         for quantity, runs in zip(number.list_quantities(), runs_of_each, strict=True):
             reading = quantity.reading or documents[0]["reading"]
             _check_quantity(study, quantity, runs, reading, place)
-        number.check(place, [[run.document for run in runs] for runs in runs_of_each])
+        number.check(place, runs_of_each)
 
 
 def _require_used(numbers: Iterable[str], used: Container[str], where: str) -> None:
@@ -131,21 +129,22 @@ def _require_used(numbers: Iterable[str], used: Container[str], where: str) -> N
             raise ConcordError(f"{where}.{key}: no text has {{{key}}}; use it, or remove it")
 
 
-def check_names(options: Options, runs: Documents, where: str, smoke: bool) -> None:
+def check_names(options: Options, runs: Sequence[Run], where: str, smoke: bool) -> None:
     """Refuse a figure or table whose options name a label or value that none of its runs has.
 
     where: the figure's or table's place in the study's file, for the error. What an option names
     (labels, runs, iterations) is part of its declared type (``option_notes``). At smoke scale
     iterations are few, and those that it leaves out are not missed.
     """
+    documents = [run.document for run in runs]
     for name, note, value in _notes(options):
         place = f"{where}.{name}"
         if isinstance(note, NamesRuns):
-            _refuse(place, selection.describe_mistake(runs, value, SHOWN))
+            _refuse(place, selection.describe_mistake(documents, value, SHOWN))
         elif isinstance(note, NamesLabel):
             for label in [value] if isinstance(value, str) else value:
                 if label not in WITHIN_RUNS.get(name.rpartition(".")[2], ()):
-                    _refuse(place, selection.describe_unknown(runs, label, SHOWN))
+                    _refuse(place, selection.describe_unknown(documents, label, SHOWN))
         elif not smoke:
             _check_iterations(value, runs, place, f"{SHOWN} records")
 
@@ -165,9 +164,9 @@ def _notes(options: Options) -> Iterator[tuple[str, str, Any]]:
                     yield f"{name}[{number}].{key}", note, of_part
 
 
-def _check_iterations(choice: Sequence[int], runs: Documents, where: str, who: str) -> None:
+def _check_iterations(choice: Sequence[int], runs: Sequence[Run], where: str, who: str) -> None:
     """Refuse iterations that none of the runs records; ``who`` begins the message."""
-    recorded = [recorded_iterations(run) for run in runs]
+    recorded = [run.recorded_iterations for run in runs]
     for k in choice:
         if not any(k in iterations for iterations in recorded):
             nearby = {n for i in recorded for n in i[max(bisect(i, k) - 1, 0) : bisect(i, k) + 1]}
@@ -189,7 +188,7 @@ def _find_option(options: Any, metric: str, where: str) -> str | None:
     return next(filter(None, places), None)
 
 
-def _check_read(read: Read | str, runs: Documents, where: str) -> None:
+def _check_read(read: Read | str, runs: Sequence[Run], where: str) -> None:
     """Refuse a metric that the runs of a figure or table will not have.
 
     read: the metric, or what is asked of it (``Read``).
@@ -198,16 +197,17 @@ def _check_read(read: Read | str, runs: Documents, where: str) -> None:
         if not any(metrics.is_computed(run, read) for run in runs):
             raise ConcordError(f"{where}: {SHOWN} computes {read!r}; {metrics.remedy(read)}")
         return
-    _refuse(where, selection.describe_mistake(runs, read.select or {}, SHOWN))
-    for run in runs:
-        if selection.matches(run, read.select or {}):
+    documents, wanted = [run.document for run in runs], read.select or {}
+    _refuse(where, selection.describe_mistake(documents, wanted, SHOWN))
+    for run, document in zip(runs, documents, strict=True):
+        if selection.matches(document, wanted):
             _check_metric(run, read.metric, read.agents, where)
 
 
-def _check_metric(run: Mapping[str, Any], metric: str, agents: Any, where: str) -> None:
+def _check_metric(run: Run, metric: str, agents: Any, where: str) -> None:
     """Refuse a metric of agents that a run will not have."""
     if lacking := metrics.refusal(run, metric, agents or ()):
-        raise ConcordError(f"{where}: {run['experiment']}/{run['run']} {lacking}")
+        raise ConcordError(f"{where}: {run.experiment}/{run.name} {lacking}")
 
 
 def _check_claims(study: Study) -> None:
@@ -229,8 +229,7 @@ def _check_claims(study: Study) -> None:
         where = study.locate(f"claims.{study.claims_with_cases[name].key}")
         for quantity, runs in case.reads:
             _check_quantity(study, quantity, runs, quantity.reading or reading, f"{where}.check")
-        documents = [[run.document for run in runs] for _, runs in case.reads]
-        checks.require_pairs(case.check, documents, where)
+        checks.require_pairs(case.check, [runs for _, runs in case.reads], where)
 
 
 def _check_quantity(
@@ -246,10 +245,10 @@ def _check_quantity(
         )
     at = (quantity.at,) if isinstance(quantity.at, int) else quantity.at
     for run in runs:
-        _check_metric(run.document, quantity.metric, quantity.agents, where)
+        _check_metric(run, quantity.metric, quantity.agents, where)
         if not isinstance(at, str) and study.config["scale"] != "smoke":
             who = f"{run.experiment}/{run.name} does not record"
-            _check_iterations(at, [run.document], f"{where}.at", who)
+            _check_iterations(at, [run], f"{where}.at", who)
 
 
 def _check_alternatives(study: Study) -> None:
@@ -289,6 +288,6 @@ def _check_replaced_reads(study: Study, change: Change, runs: Sequence[Run], whe
     agents = [] if change.reads.agent is None else [change.reads.agent]
     names = change.reads.metric.values()
     for run in {run.experiment: run for run in runs if run.experiment in claimed}.values():
-        other = study.vary_run(run, [change]).document
+        other = study.vary_run(run, [change])
         for key, metric in [("agent", metrics.ALWAYS[0]), *(("metric", n) for n in names)]:
             _check_metric(other, metric, agents, f"{where}.{key}")

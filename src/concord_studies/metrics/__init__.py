@@ -10,7 +10,6 @@ The values of diverged chains are removed from the trace (``Trace.mask_diverged`
 that needs them is infinite (an error, a distance) or nan, and never a finite one of other chains.
 """
 
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ import numpy as np
 from msgspec import structs
 
 from concord import kinds
+from concord.arguments import ChosenSampler
 from concord.contracts import Stream
 from concord.errors import ConcordError, nearest, short
 from concord.laws.exact import Law
@@ -33,7 +33,6 @@ from concord.minibatches import batches_of
 from concord.networks.conditions import Conditions
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
-from concord.options import build
 from concord.problem import Problem
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.progress import each
@@ -321,26 +320,26 @@ def matches(metric: str, name: str) -> bool:
     return fnmatchcase(metric, name) or fnmatchcase(name, metric)
 
 
-def is_computed(run: Mapping[str, Any], metric: str) -> bool:
-    """Return whether a run, given as its resolved document, computes a metric."""
-    if run.get("arena"):
+def is_computed(run: Keys, metric: str) -> bool:
+    """Return whether a run of these keys computes a metric."""
+    if run.arena is not None:
         return any(matches(metric, name) for name in OF_CELLS)
-    return metric in ALWAYS or any(computes(family, metric) for family in run["metrics"])
+    return metric in ALWAYS or any(computes(family, metric) for family in run.metrics)
 
 
-def refusal(run: Mapping[str, Any], metric: str, agents: Sequence[int | str] = ()) -> str | None:
+def refusal(run: Keys, metric: str, agents: Sequence[int | str] = ()) -> str | None:
     """Return the reason and remedy if a run will not have a metric of some agents; None if it will.
 
-    run: the resolved document. Whether a metric has values of ``average`` or ``network`` may be
-    known only from the table of metrics.
+    run: the keys of a run. Whether a metric has values of ``average`` or ``network`` may be known
+    only from the table of metrics.
     """
     if not is_computed(run, metric):
         return f"does not compute {metric!r}; {remedy(metric)}"
-    if run.get("arena"):
+    if run.arena is not None:
         return None
-    if _is_of_law(run, metric) and not _has_law(run):
-        return f"has no {metric!r}, since sampler {run['sampler']['kind']!r} states no exact law"
-    if not run["chains"] and not any(is_exact(family, metric) for family in run["metrics"]):
+    if _is_of_law(run, metric) and not _has_law(run.sampler, min(run.agents, TRIED)):
+        return f"has no {metric!r}, since sampler {run.sampler.kind!r} states no exact law"
+    if not run.chains and not any(is_exact(family, metric) for family in run.metrics):
         return f"has no {metric!r}, since it has no chains; give it some"
     unknown = [a for a in agents if isinstance(a, str) and not a.isdigit() and a not in AGENTS]
     if unknown:
@@ -348,8 +347,7 @@ def refusal(run: Mapping[str, Any], metric: str, agents: Sequence[int | str] = (
         return f"has no {metric!r} of {unknown[0]!r}; {choice}"
     if "average" in agents and not _is_averaged(run, metric):
         return f"has no {metric!r} of the network average; choose agents' numbers or network"
-    recorded = run["record"]["agents"]
-    recorded = range(run["agents"]) if recorded is None else recorded
+    recorded = range(run.agents) if run.record.agents is None else run.record.agents
     for agent in agents:
         if isinstance(agent, int) and agent not in recorded:
             return (
@@ -359,18 +357,18 @@ def refusal(run: Mapping[str, Any], metric: str, agents: Sequence[int | str] = (
     return None
 
 
-def _is_of_law(run: Mapping[str, Any], metric: str) -> bool:
+def _is_of_law(run: Keys, metric: str) -> bool:
     """Return whether a run's families compute a metric from the exact law alone."""
-    computing = (find_family(f) for f in run["metrics"] if computes(f, metric))
+    computing = (find_family(f) for f in run.metrics if computes(f, metric))
     return any(matches(metric, name) for family in computing for name in family.of_law)
 
 
-def _is_averaged(run: Mapping[str, Any], metric: str) -> bool:
+def _is_averaged(run: Keys, metric: str) -> bool:
     """Return whether a run's families may have a metric of the network average.
 
     True for plug-ins that do not declare it.
     """
-    for family in filter(lambda family: computes(family, metric), run["metrics"]):
+    for family in filter(lambda family: computes(family, metric), run.metrics):
         averaged = find_family(family).averaged
         if averaged is None and family not in kinds.built_in("metrics"):
             return True
@@ -379,17 +377,10 @@ def _is_averaged(run: Mapping[str, Any], metric: str) -> bool:
     return False
 
 
-def _has_law(run: Mapping[str, Any]) -> bool:
-    """Return whether the sampler of a resolved run has an affine step."""
-    kind = kinds.find("samplers", run["sampler"]["kind"], "sampler")
-    stated = {k: v for k, v in run["sampler"].items() if k in kind.__struct_fields__}
-    return _is_affine(kind, json.dumps(stated), min(run["agents"], TRIED))
-
-
 @cache  # planning asks for every run of a figure
-def _is_affine(kind: type[Algorithm], options: str, agents: int) -> bool:
-    """Return whether the step of a sampler with these options, in JSON, is affine."""
-    return states_law(build(kind, json.loads(options)), agents)
+def _has_law(sampler: ChosenSampler, agents: int) -> bool:
+    """Return whether the step of a sampler with its options is affine (``states_law``)."""
+    return states_law(sampler.params, agents)
 
 
 def states_law(sampler: Algorithm, agents: int = TRIED) -> bool:

@@ -19,6 +19,7 @@ from concord_studies.configuration.sections import Assumption, Output
 from concord_studies.configuration.study import Study
 from concord_studies.figures.layer import ChosenLayer
 from concord_studies.metrics import is_computed, refusal
+from concord_studies.runs.run import Run
 
 SENTENCES = 5  # of a caption, above its fold
 Document = Mapping[str, Any]  # a run's, as runs.yaml has it
@@ -55,9 +56,10 @@ class Caption(TypedDict):
 def describe_output(study: Study, section: str, name: str) -> Caption:
     """Return the caption of a figure or table of a study."""
     entry, (kind, params) = study.output(section, name), study.kind_of(section, name)
-    runs = [run.document for run in study.output_runs(section, name)]
+    shown = study.output_runs(section, name)
+    runs = [run.document for run in shown]
     metrics = [read if isinstance(read, str) else read.metric for read in kind.reads(params)]
-    metrics += [*_find_companions(params, metrics, runs)]
+    metrics += [*_find_companions(params, metrics, shown)]
     titles = {key: study.experiments[key].get("title", "") for key in study.experiments}
     if names := getattr(params, "names", None):  # the study's, too
         entry = msgspec.structs.replace(entry, options={**entry.options, "names": names})
@@ -143,7 +145,7 @@ def _group(runs: Iterable[Document], key: Callable[[Document], Any]) -> dict[Any
     return groups
 
 
-def _find_companions(params: Any, reads: Sequence[str], runs: Sequence[Document]) -> Iterator[str]:
+def _find_companions(params: Any, reads: Sequence[str], runs: Sequence[Run]) -> Iterator[str]:
     """Yield the metrics of a figure's layers, such as "w2_floor", that some run has.
 
     reads: the metrics that the figure shows.

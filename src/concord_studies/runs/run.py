@@ -106,6 +106,13 @@ class Run(Keys, kw_only=True, dict=True, eq=False):
         graph = self.topology.graph(self.agents, f"{self.where}.topology")
         return Network(graph, self.network, f"{self.where}.network", self.sampler.order)
 
+    @property
+    def recorded_iterations(self) -> Sequence[int]:
+        """Return the iterations that the run records, increasing; there may be too many to list."""
+        if self.record.at is None:
+            return range(0, self.iterations + 1, self.record.every)
+        return sorted({k for k in self.record.at if k <= self.iterations})
+
     def check(self) -> None:
         """Refuse a run whose parts do not fit together, without drawing or loading data.
 
@@ -210,13 +217,6 @@ class Run(Keys, kw_only=True, dict=True, eq=False):
         parts += [("schedules", kind) for kind in sorted({step.kind for step in steps})]
         own = (path for path in self.files if path.suffix == ".py")
         return *(kinds.location(room, kind) for room, kind in parts), *own
-
-
-def recorded_iterations(document: Mapping[str, Any]) -> Sequence[int]:
-    """Return the iterations that a run's document asks to record, increasing."""
-    every, at = document["record"]["every"], document["record"]["at"]
-    last = document["iterations"]
-    return range(0, last + 1, every) if at is None else sorted({k for k in at if k <= last})
 
 
 def amplifies(document: Mapping[str, Any]) -> bool:

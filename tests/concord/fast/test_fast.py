@@ -15,7 +15,6 @@ from concord import fast, kinds
 from concord.arguments import ChosenSampler
 from concord.chains import Labels, sample_chains
 from concord.errors import ConcordError
-from concord.loop import run
 from concord.networks.construction import network as network_of
 from concord.networks.network import Network
 from concord.options import build
@@ -357,6 +356,15 @@ def test_steps_are_plain_where_they_are_not_compiled(what: str) -> None:
 
 @numba
 @pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("kind", ["de_sgld", "diging_sgld", "gossip_ula"])
+def test_local_coordinates_stay_at_home_in_compiled_steps(kind: str) -> None:
+    problem = concord.problems.quadratic(*quadratic_arrays(), local=[False, True])
+    how = "plain" if kind == "gossip_ula" else "compiled"
+    check(*traces(sampler_of(kind, **STEP), problem), how)
+
+
+@numba
+@pytest.mark.usefixtures("eager")
 def test_agents_that_move_in_turn_are_compiled() -> None:
     network = Network(network_of("ring", 5).graph, order="in_place")
     check(*traces(sampler_of("de_sgld", **STEP), quadratic(5, 2), network=network))
@@ -377,23 +385,6 @@ def test_sizes_decide_whether_steps_are_compiled(monkeypatch, dim, agents, graph
     options = {"graph": graph, "iterations": 110, "record": Record(every=every)}
     _, trace = traces(sampler, quadratic(agents, dim), **options)
     assert trace.attributes["steps"] == how
-
-
-@numba
-@pytest.mark.parametrize("sampler", ["c_ula", "de_sghmc", "gossip", "gossip triggered"])
-def test_bytes_are_those_of_plain_steps(eager, sampler: str) -> None:
-    kind, options = SAMPLERS[sampler]
-    problem = quadratic(1 if kind == "c_ula" else 5, 2)
-    sent = []
-    for steps in (None, fast.compile_steps(sampler_of(kind, **options), 40, (1, 1, 1))):
-        x0 = np.ones((3, problem.agents, 2))
-        network = network_of("ring" if problem.agents > 1 else "no_edges", problem.agents)
-        network = network.start(x0)
-        one, rng = sampler_of(kind, **options), generator(1, "noise")
-        run(one, problem, network, x0, 40, rng, [], lambda: 40, steps)
-        sent.append(network.meter.unicast_bytes)
-    assert steps.used
-    np.testing.assert_array_equal(*sent)
 
 
 @numba

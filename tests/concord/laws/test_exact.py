@@ -58,8 +58,8 @@ def test_the_law_of_a_large_ring_is_the_recursion_of_dense_matrices() -> None:
     """Products take the few entries of A alone that are not 0."""
     affine = sghmc(quadratic(60, 2), network("ring", 60), 0.03, 4.0)
     stacked = exact.stack_versions([affine])
-    assert affine._sparse is not None and stacked._sparse is not None
-    assert exact.stack_versions([affine, affine])._sparse is None
+    assert affine.sparse is not None and stacked.sparse is not None
+    assert exact.stack_versions([affine, affine]).sparse is None
     mean, cov = np.ones(240), np.diag(np.arange(240.0))
     expected = affine.matrix @ cov @ affine.matrix.T + affine.noise
     for moments in (affine.apply(mean, cov), stacked.apply(mean[None], cov[None])):

@@ -1,7 +1,7 @@
 """Laws that are read off steps are those of the papers' matrices."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import matrices
 import numpy as np
@@ -15,7 +15,7 @@ from concord.laws.read_off import NoLaw, StepReader
 from concord.loop import run
 from concord.networks.network import Network
 from concord.problems.quadratic_problem import QuadraticProblem
-from concord.sampler import Positions, Sampler, langevin_noise
+from concord.sampler import FullGradientSampler, Positions, Sampler, langevin_noise
 from concord.samplers.de_sgld import DESGLD
 
 POWER = {"kind": "power", "a": 0.05, "b": 2.0, "exponent": 0.6}
@@ -359,7 +359,7 @@ def test_a_reader_on_another_problem_reads_that(kind: str) -> None:
     topology = "server" if kind == "fsgld" else "star"
     sampler, problem, network, reader = read(kind, {"step_size": 0.02}, topology)
     other = QuadraticProblem(problem.gram[::-1] + 0.1, problem.shift[::-1] - 1.0)
-    moved, expected = reader.on(other), StepReader(sampler, other, network)
+    moved, expected = reader.on(sampler, other), StepReader(sampler, other, network)
     assert moved.cycle == expected.cycle
     same(moved.start.matrix, expected.start.matrix)
     same(moved.start.offset, expected.start.offset)
@@ -370,3 +370,29 @@ def test_a_reader_on_another_problem_reads_that(kind: str) -> None:
         reader.read_step(0).choices.matrix,
         StepReader(sampler, problem, network).read_step(0).choices.matrix,
     )
+
+
+class SlowerBySize(FullGradientSampler[Positions]):
+    """Langevin steps of which every third one is larger where the step is large."""
+
+    name: ClassVar[str] = "SlowerBySize"
+    step_size: float
+
+    def step(self, state: Positions, k: int, problem: Any, network: Any, rng: Any) -> Positions:
+        """Return x - eta grad f(x) + w, with eta twice the step where k is a multiple."""
+        is_long = self.step_size > 0.1 and k % 3 == 0
+        return Positions(
+            state.x
+            - (2 if is_long else 1) * self.step_size * problem.gradient(state.x)
+            + rng.standard_normal(state.x.shape)
+        )
+
+
+def test_a_reader_of_other_options_follows_steps_that_repeat_otherwise() -> None:
+    problem, network = drawn(3, 1), concord.network("ring", 3)
+    small, large = SlowerBySize(0.05), SlowerBySize(0.2)
+    moved = StepReader(small, problem, network).on(large, problem)
+    expected = StepReader(large, problem, network)
+    assert moved.cycle == expected.cycle == (0, 3)
+    for k in range(4):
+        same(moved.read_step(k).update.matrix, expected.read_step(k).update.matrix)

@@ -9,7 +9,7 @@ import pytest
 import concord
 from concord.laws import read_off
 from concord.laws.exact import block_diagonal
-from concord.laws.law import update_of
+from concord.laws.law import find_family, update_of
 from concord.laws.read_off import StepReader
 from concord.networks.network import Network
 from concord.problems.quadratic_problem import QuadraticProblem
@@ -95,3 +95,50 @@ def test_steps_that_look_at_schedules_elsewhere_are_read_one_by_one() -> None:
     schedule = Schedule(0.1, 1.0, 1.0, 0.6)
     step = update_of(Odd(schedule, ahead=1), PROBLEM, NETWORK).at(3000)
     np.testing.assert_allclose(step.noise, 2 * schedule(3001) * np.eye(8), rtol=1e-12)
+
+
+@pytest.mark.parametrize("errors", [False, True])
+def test_settings_of_a_step_are_read_at_few_values(errors: bool) -> None:
+    """Entries are those of the formula, at values far apart, and gains too where they are read."""
+    values = [0.2 * 4.0**-i for i in range(12)]
+    samplers = [DESGLD(Schedule(value)) for value in values]
+    family = find_family(samplers, [PROBLEM], NETWORK, errors)
+    assert family is not None
+    updates = family.updates_of(samplers)
+    assert updates is not None
+    weights = np.kron(matrices.dense(NETWORK.matrix("metropolis")), np.eye(2))
+    for eta, update in zip(values, updates, strict=True):
+        step = update.at(7)
+        expected = weights - eta * block_diagonal(PROBLEM.gram)
+        np.testing.assert_allclose(step.matrix, expected, rtol=1e-14, atol=2e-15)
+        np.testing.assert_allclose(step.offset, eta * PROBLEM.shift.ravel(), rtol=1e-13, atol=0)
+        np.testing.assert_allclose(step.noise, 2 * eta * np.eye(8), rtol=1e-13, atol=0)
+        assert (step.gradient_gain is not None) == errors
+        if errors:
+            np.testing.assert_allclose(step.gradient_gain, -eta * np.eye(8), rtol=1e-13, atol=1e-15)
+
+
+class Rough(Odd):
+    """Steps whose size is no polynomial of the root of their option."""
+
+    def step(self, state: Positions, k: int, problem: Any, network: Any, rng: Any) -> Positions:
+        """Return x - (1 - exp(-20 eta)) grad f(x) + w."""
+        eta = 1 - np.exp(-20 * self.step_size(k))
+        noise = rng.standard_normal(state.x.shape)
+        return Positions(state.x - eta * problem.gradient(state.x) + noise)
+
+
+def test_settings_that_are_no_polynomials_are_read_one_by_one() -> None:
+    samplers = [Rough(Schedule(value)) for value in (0.1, 0.02)]
+    family = find_family(samplers, [PROBLEM], NETWORK)
+    assert family is not None
+    assert family.updates_of(samplers) is None
+    step = family.reader_of(samplers[1]).read_step(0).update
+    expected = np.eye(8) - (1 - np.exp(-0.4)) * block_diagonal(PROBLEM.gram)
+    np.testing.assert_allclose(step.matrix, expected, rtol=1e-12, atol=1e-13)
+
+
+def test_settings_that_differ_otherwise_are_no_family() -> None:
+    one = Odd(Schedule(0.1))
+    assert find_family([one, Odd(Schedule(0.2), 3)], [PROBLEM], NETWORK) is None
+    assert find_family([one, Odd(Schedule(0.1), 3)], [PROBLEM], NETWORK) is None

@@ -71,59 +71,49 @@ def test_mixing_is_the_loop_over_agents(graph, order):
     assert (net.meter.broadcasts == 6 * np.minimum(graph.degrees, 1)).all()
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize(("rate", "awake"), [(0.5, 0.8), (0.5, 1.0), (0.0, 0.8)])
+HAPPENS = [
+    {"loss": loss(0.5), "awake": 0.8},
+    {"loss": loss(0.5)},
+    {"loss": loss(0.0), "awake": 0.8},
+    {"loss": loss(0.3), "awake": 0.8, "delay": fixed(2)},
+    {"delay": fixed(2)},
+]
+
+
+@pytest.mark.parametrize(
+    ("happens", "policy"),
+    [*itertools.product(HAPPENS[:3], POLICIES), *itertools.product(HAPPENS[3:], LOST)],
+    ids=str,
+)
 @pytest.mark.parametrize("graph", [RING, WHEEL], ids=lambda g: g.name)
-def test_mixing_is_the_loop_over_agents_with_what_arrived(graph, rate, awake, policy):
-    x, arcs = normal(7, graph.agents, 2), arcs_of(graph)
-    net = started(network(graph, loss=loss(rate), awake=awake, on_loss=policy), x)
-    dense, last = graph.metropolis, {arc: x[:, arc[1]].copy() for arc in arcs}
-    seen = []
-    for k in range(6):
-        net.begin(k)
-        arrived, expected = net.traffic.arrived, x.copy()
-        for c, i in np.ndindex(7, graph.agents):
-            own = [arc for arc in arcs if arc[0] == i]
-            came = {arc: arrived[arcs.index(arc), c] for arc in own}
-            seen += came.values()
-            for arc in own:
-                if came[arc] or policy != "reuse_last":
-                    last[arc][c] = x[c, arc[1]] if came[arc] else x[c, i]
-            heard = sum(dense[arc] * last[arc][c] for arc in own)
-            if policy == "sender_keeps":
-                heard = sum(dense[arc] * x[c, arc[1]] for arc in own if came[arc])
-                lost = [arc for arc in arcs if arc[1] == i and not arrived[arcs.index(arc), c]]
-                heard = heard + sum(dense[arc] for arc in lost) * x[c, i]
-            expected[c, i] = dense[i, i] * x[c, i] + heard + 1
-        x = net.mix("metropolis", x, np.ones_like(x))
-        np.testing.assert_allclose(x, expected, rtol=0, atol=EXACT)
-        if policy == "skip":
-            assert all(len({arrived[w, c] for w, arc in enumerate(arcs) if arc[0] == i}) == 1
-                       for c, i in np.ndindex(7, graph.agents))  # fmt: skip
-    assert 0.05 < np.mean(seen) < 0.95
-
-
-@pytest.mark.parametrize("policy", LOST)
-@pytest.mark.parametrize("besides", [{"loss": loss(0.3), "awake": 0.8}, {}], ids=["lost", "late"])
-def test_mixing_is_the_loop_over_agents_with_what_was_under_way(besides, policy):
-    x, arcs, late = normal(7, 5, 2), arcs_of(WHEEL), 2
-    net = started(network(WHEEL, delay=fixed(late), **besides, on_loss=policy), x)
-    dense, past, last = WHEEL.metropolis, [], x[:, WHEEL.senders].copy()
+def test_mixing_is_the_loop_over_agents_with_what_arrived(graph, happens, policy):
+    """Of what was sent as many iterations before as vectors are under way."""
+    x, arcs, late = normal(7, graph.agents, 2), arcs_of(graph), 2 * ("delay" in happens)
+    net = started(network(graph, **happens, on_loss=policy), x)
+    dense, past, last, seen = graph.metropolis, [], x[:, graph.senders].copy(), []
     for k in range(9):
         net.begin(k)
         past.append(x)
         expected, arrived = np.empty_like(x), net.traffic.arrived
+        seen.append(arrived)
         assert k >= late or not arrived.any()
         for c, (e, (i, j)) in itertools.product(range(7), enumerate(arcs)):
             if arrived[e, c]:
                 last[c, e] = past[k - late][c, j]
             elif policy != "reuse_last":
-                last[c, e] = x[c, i]
-        for c, i in np.ndindex(7, 5):
+                last[c, e] = 0 if policy == "sender_keeps" else x[c, i]
+        for c, i in np.ndindex(7, graph.agents):
             heard = sum(dense[arc] * last[c, e] for e, arc in enumerate(arcs) if arc[0] == i)
+            if policy == "sender_keeps":
+                lost = [arc for e, arc in enumerate(arcs) if arc[1] == i and not arrived[e, c]]
+                heard = heard + sum(dense[arc] for arc in lost) * x[c, i]
             expected[c, i] = dense[i, i] * x[c, i] + heard + 1
         x = net.mix("metropolis", x, np.ones_like(x))
         np.testing.assert_allclose(x, expected, rtol=0, atol=EXACT)
+        if policy == "skip" and not late:
+            assert all(len({arrived[e, c] for e, arc in enumerate(arcs) if arc[0] == i}) == 1
+                       for c, i in np.ndindex(7, graph.agents))  # fmt: skip
+    assert 0.05 < np.mean(seen) < 0.95
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -10,7 +10,6 @@ from concord.errors import ConcordError
 from concord.networks.graph import DENSE_AGENTS, Graph, as_dense
 from concord.networks.topology import build_graph as build
 from concord.networks.weights import mixing_matrix
-from processes import python
 
 EXACT = 1e-12  # rounding only
 
@@ -222,11 +221,3 @@ def test_ways_links_and_sums_over_them(graph):
         most = [max(values[w, 0] for w, other in enumerate(arcs) if other[0] == i) for i, _ in arcs]
         np.testing.assert_array_equal(graph.per_receiver(np.maximum, values)[:, 0], most)
     assert set(graph.numbers_of(pairs(graph)).tolist()) == set(graph.pair_numbers.tolist())
-
-
-def test_start_up_imports_nothing_heavy():
-    python(
-        "import sys, concord.networks.topology as topology\n"
-        "topology.build_graph('ring', 6).metropolis\n"
-        "assert 'networkx' not in sys.modules"
-    )

@@ -56,13 +56,3 @@ def test_a_single_agent_cannot_differ():
         build(1, heterogeneity=2.0)
     with pytest.raises(ConcordError, match=r"condition: 0\.5 does not fit; give"):
         build(condition=0.5)
-
-
-def test_in_python_it_takes_its_options():
-    import concord
-
-    problem = concord.problems.gaussian(agents=4, dim=3, heterogeneity=1, seed=7)
-    same = build(4, seed=7, dim=3, heterogeneity=1.0)
-    np.testing.assert_array_equal(problem.shift, same.shift)
-    law = concord.law("de_sgld", problem, "ring", step_size=0.01, iterations=50)
-    assert law.mean.shape == (51, 4, 3)

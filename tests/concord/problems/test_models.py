@@ -10,6 +10,7 @@ from concord.models.model import make_shards
 RNG = np.random.default_rng(3)
 X, SHARDS = RNG.standard_normal((12, 2)), [[0, 5, 7], [1, 2, 3, 4, 6], [8], [9, 10, 11]]
 Y = X @ [1.0, -2.0] + 0.3 * RNG.standard_normal(12)
+LISTS = [[a[shard] for shard in SHARDS] for a in (X, Y)]
 PRECISION = X.T @ X / 0.25 + np.eye(2) / 4.0
 MEAN = np.linalg.solve(PRECISION, X.T @ Y / 0.25)
 
@@ -31,10 +32,7 @@ def exact(draws: int, center=MEAN) -> np.ndarray:
 
 
 def test_shards_make_the_problem_that_is_built_in() -> None:
-    order = np.concatenate(SHARDS)
-    cuts = np.cumsum([len(shard) for shard in SHARDS])[:-1]
-    lists = [list(np.split(a[order], cuts)) for a in (X, Y)]
-    built_in = concord.problems.linear_regression(*lists, noise_sd=0.5, prior_variance=4.0)
+    built_in = concord.problems.linear_regression(*LISTS, noise_sd=0.5, prior_variance=4.0)
     problem = concord.from_shards(regression, SHARDS, dim=2)
     x = RNG.standard_normal((3, 4, 2))
     assert np.allclose(problem.gradient(x), built_in.gradient(x), rtol=1e-12, atol=1e-12)
@@ -46,11 +44,8 @@ def test_shards_make_the_problem_that_is_built_in() -> None:
 
 def test_shards_have_coordinates_of_their_own() -> None:
     """As the built-in regression has: the prior of what is shared once, of the others N times."""
-    order = np.concatenate(SHARDS)
-    cuts = np.cumsum([len(shard) for shard in SHARDS])[:-1]
-    lists = [list(np.split(a[order], cuts)) for a in (X, Y)]
     mask, options = [True, False], {"noise_sd": 0.5, "prior_variance": 4.0}
-    built_in = concord.problems.linear_regression(*lists, local=mask, **options)
+    built_in = concord.problems.linear_regression(*LISTS, local=mask, **options)
     law = built_in.posterior.whole
     draws = law.sample(4000, np.random.default_rng(2))
     problem = concord.from_shards(regression, SHARDS, dim=2, local=mask, reference=draws)

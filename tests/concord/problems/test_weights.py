@@ -1,6 +1,5 @@
 """Posteriors of networks' weights, of PyTorch modules and of log likelihoods in JAX."""
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 
 import concord
 from concord.errors import ConcordError
+from page_blocks import run_blocks
 
 pytestmark = pytest.mark.thorough  # needs an extra
 
@@ -431,12 +431,9 @@ def test_the_page_runs(tmp_path, monkeypatch):
     pytest.importorskip("torch")
     pytest.importorskip("sklearn")
     jax = pytest.importorskip("jax")
-    path = Path(__file__).parents[3] / "docs" / "your-network.md"
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
-    names = {}
-    for code in re.findall(r"^```python\n(.*?)^```$", path.read_text(), re.M | re.S):
-        exec(code, names)
+    names = run_blocks("docs/your-network.md")
     nll = {name: float(of.nll[:-2].mean()) for name, of in names["found"].items()}
     assert nll["DE-SGLD"] > nll["EXTRA-SGLD"] + 0.01
     stated = {"DE-SGLD": 0.26, "EXTRA-SGLD": 0.23, "SGLD": 0.22}

@@ -122,16 +122,6 @@ def test_admm_satisfies_its_equations(make, kind):
                 p[:, i] += rho * (new[:, i] - new[:, j])
 
 
-def test_c_admm_finds_the_minimizer_and_alone_at_once():
-    problem, ring = Regression(6, 2), network("ring", 6)
-    path = chain(ADMM(penalty=2.0, noise=False), problem, ring, 400)
-    np.testing.assert_allclose(path[-1], np.broadcast_to(problem.posterior.mean, path[-1].shape))
-    local = np.linalg.solve(problem.gram, problem.shift[..., None])[..., 0]
-    for noise in (False, True):
-        path = chain(ADMM(penalty=0.7, noise=noise), problem, network("no_edges", 6))
-        np.testing.assert_allclose(path[1:], np.broadcast_to(local, path[1:].shape), atol=EXACT)
-
-
 # What steps take.
 
 RAND = {"kind": "rand_k", "share": 0.5}

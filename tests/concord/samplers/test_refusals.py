@@ -34,7 +34,7 @@ OF_SERVERS = ("consensus_mc", "dg_lmc", "fsgld", "qlsd")
 MIXING = ("de_sgld", "de_sghmc", "extra_sgld", "diging_sgld", "local_sgld", "de_psgld")
 PEERS = ("choco_sgld", "graph_gibbs", "gossip_ula")
 LOSS = {"loss": {"kind": "bernoulli", "rate": 0.1, "direction": "link"}}
-LOSSY, KEPT = network("ring", 4, **LOSS), network("ring", 4, **LOSS, on_loss="reuse_last")
+LOSSY = network("ring", 4, **LOSS)
 APART = network("edge_list", 4, edges=[[0, 1], [2, 3]])
 DIRECTED = network("directed_ring", 4, every=2)
 HIDDEN = {"privacy": {"clip": 1.0, "sigma": 2.0}}
@@ -99,18 +99,10 @@ REFUSED = [
         for half in ({**TRIGGER, "decay": None}, {"threshold": 1.0}, {"known": "start"})
     ),
 ]  # fmt: skip
-TAKEN = [
-    ("de_sgld", {}, "no_edges"),
+TAKEN = [  # and no golden case of tests/golden
     ("de_sgld", {"weights": "row_stochastic"}, network("directed_ring", 4)),
     ("de_sgld", {"weights": "pairwise"}, network("ring", 4, schedule={"kind": "pair"})),
-    ("local_sgld", {"period": 4}, LOSSY),
-    ("push_sum_sgld", {}, network("ring", 4, **LOSS, on_loss="sender_keeps")),
-    ("diging_sgld", {}, network("ring", 4, awake=0.5, on_loss="reuse_last")),
-    ("admm", {}, KEPT),
-    ("gossip_ula", {}, LOSSY),
-    ("gossip_ula", TRIGGER, "ring"),
     ("dg_lmc", {"coupling": [[1.0, 0.0], [0.0, 1.0]]}, "server"),
-    ("d_ula", {"prior_gradient": "after_mixing"}, "ring"),
 ]
 
 

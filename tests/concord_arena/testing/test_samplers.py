@@ -5,11 +5,9 @@ from typing import Any
 import pytest
 
 import wrong_samplers as wrong
-from concord import kinds
 from concord.errors import ConcordError
 from concord_arena.testing import CHECKS, Broken, Inapplicable
-
-SAMPLERS = {kind: kinds.find("samplers", kind, "tests") for kind in kinds.built_in("samplers")}
+from variants import SAMPLERS
 
 
 def does_not_apply(check: str, sampler: Any) -> bool:

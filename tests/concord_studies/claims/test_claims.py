@@ -345,13 +345,6 @@ def test_pairs_hold_together_and_say_their_differences():
 # Intervals that hold together
 
 
-@pytest.mark.parametrize("count", [1, 2, 10, 900])
-@pytest.mark.parametrize("chains", [2, 20, 1000])
-def test_intervals_widen_as_the_quantiles_of_students_law(count, chains):
-    expected = t.ppf(1 - 0.025 / count, chains - 1) / t.ppf(0.975, chains - 1)
-    assert quantities.widening(count, chains) == pytest.approx(expected, rel=1e-9)
-
-
 def test_an_interval_widens_by_the_trials_behind_it_and_not_by_the_chains():
     """Four data sets of 250 chains each: three degrees of freedom, whatever the chains."""
     few = run("b", (10, 0, "w2_exact", 5.0, 4.0, 6.0, 4))

@@ -2,15 +2,13 @@
 
 import csv
 import json
-import re
 from pathlib import Path
 
 import pytest
 
 from concord.errors import ConcordError
 from concord_studies.claims import judge, write
-
-PAGE = Path(__file__).parents[3] / "docs" / "ledger.md"
+from page_blocks import ROOT, run_blocks
 
 
 def numbers(method, *ends, trials=20):
@@ -107,10 +105,8 @@ def test_mistakes_are_named(rule, terms, message):
 def test_the_example_of_the_document(tmp_path, monkeypatch):
     """docs/ledger.md says what its example finds."""
     monkeypatch.chdir(tmp_path)
-    (block,) = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
-    names = {}
-    exec(block, names)
-    verdicts = [found.verdict for found in names["found"]]
+    verdicts = [found.verdict for found in run_blocks("docs/ledger.md")["found"]]
     assert verdicts == ["holds", "inconclusive: too few chains"]
-    assert all(f"`{verdict}`" in PAGE.read_text() for verdict in verdicts)
+    page = (ROOT / "docs/ledger.md").read_text()
+    assert all(f"`{verdict}`" in page for verdict in verdicts)
     assert json.loads(Path("verdicts.json").read_text())[0]["verdict"] == "holds"

@@ -39,10 +39,6 @@ def test_gradients_are_slopes_of_the_potential(hidden):
     slope = (problem.potential(x + 1e-5 * e) - problem.potential(x - 1e-5 * e)) / 2e-5
     exact = (problem.gradient(x) * e).sum(axis=-1)
     np.testing.assert_allclose(exact, slope, rtol=1e-6, atol=1e-4)
-    rows = np.broadcast_to(np.arange(problem.counts.min()), (2, 3, problem.counts.min()))
-    whole = problem.counts == problem.counts.min()
-    batch = problem.batch_gradient(x, rows)[:, whole]
-    np.testing.assert_allclose(batch, problem.gradient(x)[:, whole], rtol=1e-5, atol=1e-5)
 
 
 def test_predictions_are_those_of_the_equation():

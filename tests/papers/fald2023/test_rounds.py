@@ -97,6 +97,19 @@ def test_chains_have_the_exact_moments(renews, noise):
     np.testing.assert_allclose(x.var(axis=0), sd**2, rtol=6 * np.sqrt(2 / chains))
 
 
+@pytest.mark.parametrize(
+    ("renewal", "bound"),
+    [
+        (None, min(0.5 / 64, 0.2 * 0.5 / (38 * 0.8 * np.sqrt(3) * 64))),  # of Theorem 20
+        (0.2, min(0.5 / (192 * 64), 0.2 * 0.5 / (96 * 64))),  # of Theorem 28
+    ],
+)
+def test_the_smallest_part_of_a_theorem_bounds_the_step(renewal, bound):
+    gram = np.array([np.diag([0.5, 8.0]), np.diag([1.0, 2.0])])  # m = 0.5, L = 8
+    rounds = theory.Rounds(1.0, 0.2, renewal, 1.0, 0.0)
+    np.testing.assert_allclose(theory.step_bound(gram, rounds), bound)
+
+
 def printed_row(name):
     """Return a row of Table 1, an array of p_c by the step, largest first."""
     text = (everything.ROOT / "config/papers/fald2023/figures.yaml").read_text()

@@ -14,7 +14,7 @@ TOPOLOGIES = ["complete", "ring", "no_edges"]
 
 
 def draw(runs: list[Measured], **options: object) -> Figure:
-    options = {"points": 569, "iterations": [*range(0, 101, 10)]} | options
+    options = {"iterations": [*range(0, 101, 10)]} | options
     return box_plots.draw(build(box_plots.Params, options, "x.yaml: figures.f"), runs)
 
 
@@ -39,7 +39,7 @@ def test_a_panel_per_topology_on_one_axis(runs):
         "(b) Ring",
         "(c) No edges",
     ]
-    assert figure.axes[0].get_ylabel() == "misclassified\n(of 569 points)"
+    assert figure.axes[0].get_ylabel() == "misclassified points"
     assert len({axes.get_ylim() for axes in figure.axes}) == 1
     assert {axes.get_yscale() for axes in figure.axes} == {"linear"}
     assert figure.axes[0].get_ylim()[0] == 0

@@ -197,6 +197,8 @@ def test_conditions_of_lemma12_flip_where_they_should():
     first = (0.8 - 4 * 0.09) / 4
     assert holds(0.3, first - 1e-9)["(4.10), first bound"]
     assert not holds(0.3, first + 1e-9)["(4.10), first bound"]
+    outside = holds(0.3, -1e-12)  # a beta that is none of the lemma's
+    assert not outside["(4.10), first bound"] and not outside["(4.10), second bound"]
 
     def second(beta: float, eta: float = 0.3) -> float:
         # c_1 in the form of the proof, (B.9), with alpha = eta^2 and L_alpha of (B.5).

@@ -188,9 +188,10 @@ def lemma12(eta: float, gamma: float, mu: float, smooth: float, lambda_n: float)
 
     Lemma 12 of gurbuzbalaban2021: (4.9), eta^2 <= (1 + lambda_N)/(2 (L + mu)); beta = 1 - gamma eta
     in [0, 1); and (4.10), beta <= (1 + lambda_N - 4 eta^2 mu)/4 and beta <= eta^3 sqrt(c_1 mu^3
-    (1 + lambda_N)/64) with c_1 of (4.11), which itself depends on beta. They are sufficient, not
-    necessary. eta and gamma are step size and friction, mu and L (``smooth``) strong convexity and
-    smoothness of the f_i, lambda_N is the smallest eigenvalue of W.
+    (1 + lambda_N)/64) with c_1 of (4.11), which itself depends on beta; a negative beta is none of
+    the lemma's, and meets neither. They are sufficient, not necessary. eta and gamma are step size
+    and friction, mu and L (``smooth``) strong convexity and smoothness of the f_i, lambda_N is the
+    smallest eigenvalue of W.
     """
     square, beta = eta**2, 1 - gamma * eta
     largest = (1 + lambda_n) / (2 * (smooth + mu))
@@ -202,8 +203,8 @@ def lemma12(eta: float, gamma: float, mu: float, smooth: float, lambda_n: float)
     return [
         Condition("(4.9)", square, 0 < square <= largest, largest),
         Condition("beta", beta, 0 <= beta < 1),
-        Condition("(4.10), first bound", beta, beta <= first, first),
-        Condition("(4.10), second bound", beta, bool(beta <= second), float(second)),
+        Condition("(4.10), first bound", beta, 0 <= beta <= first, first),
+        Condition("(4.10), second bound", beta, bool(0 <= beta <= second), float(second)),
     ]
 
 

@@ -13,7 +13,7 @@ from concord_studies.metrics import Measurement, Row, series, unmet_need, yields
     "average_error",
     averaged=("average_error",),
     labels={
-        "average_error": Label("squared error of the running mean of |X - x*|^2", "squared error")
+        "average_error": Label("squared error of the running mean of |X - x*|²", "squared error")
     },
 )
 def rows(m: Measurement) -> Iterator[Row]:

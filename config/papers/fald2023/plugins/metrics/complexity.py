@@ -14,8 +14,8 @@ from ..theory import CLIENTS, RENEWAL, TABLE_5
     ("communications", "iterations_b", "physical_time_*", "physical_round_*"),
     exact=("*",),
     labels={
-        "communications": Label("communications p_c K, scenario A", "communications"),
-        "iterations_b": Label("iterations K, scenario B", "iterations"),
+        "communications": Label("communications, scenario A", "communications"),
+        "iterations_b": Label("iterations, scenario B", "iterations"),
         "physical_time_a": Label("physical time lambda, scenario A", "physical time"),
         "physical_time_b": Label("physical time gamma K, scenario B", "physical time"),
         "physical_round_a": Label("physical time between communications, scenario A", "per round"),

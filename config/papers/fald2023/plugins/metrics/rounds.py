@@ -22,14 +22,14 @@ ITERATIONS, BURN_IN = 10_000_000, 1_000_000  # of section 10.1
     conditions=("theorem.step size",),
     labels={
         "asymptotic_bias": Label(
-            "exact asymptotic bias (E|X - x*|^2 - tr Sigma)^2", "asymptotic bias"
+            "exact asymptotic bias (E|X - x*|² - tr Sigma)²", "asymptotic bias"
         ),
         "chance_share": Label(
-            "variance of a chain's mean of |X - x*|^2 over 9 million iterations, of the diffusion",
+            "variance of a chain's mean of |X - x*|² over 9 million iterations, of the diffusion",
             "chance",
         ),
         "mean_squared_error": Label(
-            "mean squared error of the mean of |X - x*|^2, bias and chance", "mean squared error"
+            "mean squared error of the mean of |X - x*|², bias and chance", "mean squared error"
         ),
         "average_trace": Label(
             "trace of the average's exact covariance over the posterior's", "variance ratio"

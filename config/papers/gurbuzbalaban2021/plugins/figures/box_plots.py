@@ -8,7 +8,6 @@ counts are infinite, a cross is at the top; the box is left out if its part of t
 What a researcher writes in a paper's YAML (Gürbüzbalaban et al., Figs 5 to 8)::
 
     rows: reading
-    points: 569
     iterations: [0, 5, 10, 20, 30, 40, 60, 80, 100]
 
 Boxes stand at their iterations; those that a run did not reach (at smoke scale) are left out. With
@@ -25,7 +24,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from concord.errors import ConcordError
-from concord.options import Count, Index, Options, Some
+from concord.options import Index, Options, Some
 from concord_studies import results, selection, words
 from concord_studies.contracts import Read
 from concord_studies.figures import style
@@ -52,7 +51,6 @@ class Params(Options):
     """Options of a figure of box plots; see the module's text for an example."""
 
     iterations: Annotated[Some[Index], NamesIterations("iterations with a box")]
-    points: Annotated[Count, "number of points classified, for the axis"]
     rows: Rows = None
     columns: Columns = "topology"
     beside: Annotated[
@@ -85,7 +83,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     top = max((axes.get_ylim()[1] for _, axes in shown), default=1.0)
     for _, axes in shown:
         axes.set_ylim(0, top)
-    panels.label("iteration $k$", f"misclassified\n(of {params.points} points)")
+    panels.label("iteration $k$", "misclassified points")
     named = [Patch(**_look(color), label=text) for text, color in faces.items()]
     return panels.with_legend([*named, *_legend_entries(extremes)])
 
