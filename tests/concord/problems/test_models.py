@@ -88,6 +88,7 @@ def test_laplace_coordinates_make_the_posterior_standard_normal() -> None:
     problem = concord.from_shards(
         regression, SHARDS, dim=2, coordinates="laplace", reference=exact(1000)
     )
+    assert problem.coordinate_names == ("laplace[0]", "laplace[1]")
     assert np.allclose(problem.center, MEAN, atol=1e-8)
     assert np.allclose(problem.root @ problem.root.T, np.linalg.inv(PRECISION), atol=1e-6)
     mean, cov = problem.reference.moments()

@@ -296,6 +296,10 @@ def test_the_faster_evaluation_is_chosen_and_shown():
         and "ms, loop" in shown
     )
     assert "evaluated by: loop>" in repr(of_torch(evaluate="loop"))
+    rows = [
+        f"{label}: {count}" for label, count in zip(*np.unique(Y, return_counts=True), strict=True)
+    ]
+    assert f"classes: {len(rows)} ({', '.join(rows[:5])}" in shown
 
 
 def test_labels_divide_rows():
