@@ -374,7 +374,7 @@ def _add_legends(params: Params, shown: Sequence[tuple[LinePanel, Axes]], drawn:
 def _list_patterns(params: Params, panels: Sequence[LinePanel]) -> list[Artist]:
     """Return the legend's entries of line patterns, if there are several."""
     shown = [p for p in panels if p.params.lines != "agent" and not p.params.x.over]
-    lines = [line for panel in shown for line in panel.lines]
+    lines = [line for panel in shown for line in panel.lines if not line.drawn_as]
     patterns = {style.name("agent", line.agent, params.names): line.pattern for line in lines}
     entries = [style.entry(text, color=style.GRAY, linestyle=p) for text, p in patterns.items()]
     return [*entries] if len(entries) > 1 else []

@@ -31,6 +31,7 @@ class Params(Layer):
             factor = math.sqrt(1 + chains / ((run.get("recorded") or {}).get("chains") or chains))
             at = ours.take(np.searchsorted(ours.iteration, record.iteration))
             lo, hi = (factor * (end / at.value - 1) for end in (at.lo, at.hi))
+            lo = np.maximum(lo, -1)  # no record is below zero
             apart = Series(record.iteration, record.value / at.value - 1, lo, hi)
         circles = {**style.CIRCLE, "markeredgecolor": line.look.color, "markersize": 2}
         circles |= {"markevery": None, "zorder": 2}
