@@ -103,7 +103,7 @@ def tutorial(tmp_path, monkeypatch):
     assert main(["init", "my-study"]) == 0
     folder = tmp_path / "my-study" / "config" / "papers" / "mystudy"
     (code,), (study,) = list_blocks(path), list_blocks(path, "yaml")
-    (folder / "plugins" / "samplers" / "my_de_sgld.py").write_text(code)
+    (folder / "plugins" / "samplers" / "two_rounds.py").write_text(code)
     (folder / "study.yaml").write_text(study)
     monkeypatch.chdir(tmp_path / "my-study")
     return folder
@@ -115,12 +115,12 @@ def test_the_tutorial_on_ones_own_sampler(tutorial, capsys):
     assert len(capsys.readouterr().out.split()) == 2
     study = Study(tutorial, load_config(Path("config/config.yaml")))
     documents = [run.document for run in study.runs.values()]
-    assert {one["sampler"]["kind"] for one in documents} == {"de_sgld", "my_de_sgld"}
+    assert {one["sampler"]["kind"] for one in documents} == {"de_sgld", "two_rounds"}
     assert all(one["network"]["loss"]["rate"] == 0.2 for one in documents)
     assert "loses a\nfifth of its messages" in page("your-sampler.md").read_text()
 
 
-def test_lazy_agents_are_nearer_at_the_large_step_only(tutorial):
+def test_two_rounds_are_nearer_at_the_large_step(tutorial):
     """As the tutorial says of its figure, by ten times as many chains."""
     (study,) = list_blocks(page("your-sampler.md"), "yaml")
     rate = yaml.safe_load(study)["experiments"]["lossy_ring"]["network"]
@@ -131,17 +131,16 @@ def test_lazy_agents_are_nearer_at_the_large_step_only(tutorial):
     )
     network = concord.network("ring", 6, **rate)
     kinds.use()
-    _, plug = kinds.add(tutorial / "plugins" / "samplers" / "my_de_sgld.py")
+    _, plug = kinds.add(tutorial / "plugins" / "samplers" / "two_rounds.py")
     far = {}
     for step in (0.02, 0.002):
         for kind in ("de_sgld", plug):
             steps = {"step_size": step, "iterations": 150, "record": {"at": [150]}}
             trace = concord.sample(kind, problem, network, chains=2000, **steps)
             far[step, kind] = float(concord.w2(trace, problem.posterior).value[-1, 0])
-    assert far[0.02, plug] < far[0.02, "de_sgld"]
-    assert far[0.002, plug] > far[0.002, "de_sgld"]
     point = np.sqrt(np.trace(problem.posterior.cov))
-    assert far[0.02, plug] > point > far[0.002, plug]
+    assert far[0.02, "de_sgld"] > far[0.02, plug] > point
+    assert point > max(far[0.002, "de_sgld"], far[0.002, plug])
 
 
 def test_the_tests_of_ones_own_metric_figure_table_and_topology(tmp_path):
@@ -233,6 +232,8 @@ def test_commands_are_known(name, line):
         for n, word in enumerate(asked):
             if n in skip:
                 assert not skip[n].endswith("profile") or (ROOT / word).is_dir()
+            elif word.endswith("/claims.csv"):
+                assert list((ROOT / "config").glob(f"*/{word.split('/')[1]}/claims.yaml"))
             elif word.startswith("results/"):
                 entry = word.split("/")[-3:]
                 entry = entry if entry[1] in ("figures", "tables") else word.split("/")[1:4]

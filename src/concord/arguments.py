@@ -15,7 +15,7 @@ from concord.minibatches import Batches
 from concord.networks.construction import network as network_of
 from concord.networks.network import Network, Order
 from concord.options import Chosen, Options, build
-from concord.problem import Problem
+from concord.problem import Problem, require_problem
 from concord.record import Record, check_record
 from concord.sampler import Algorithm, OrderedSampler, own_options
 from concord.sampling.initial import Law
@@ -104,6 +104,9 @@ def class_of(sampler: object, where: str) -> type[Algorithm]:
     where: the place for messages.
     """
     if isinstance(sampler, type) and issubclass(sampler, Algorithm):
+        if sampler.step is Algorithm.step and sampler.__module__ == Algorithm.__module__:
+            name = sampler.__name__
+            raise ConcordError(f"{where}: {name} has no step; derive a class that has one")
         return sampler
     if not isinstance(sampler, str):
         raise ConcordError(
@@ -134,11 +137,7 @@ def prepare(
     """Check all arguments as those of a study's files, with the same errors; return them parsed."""
     if isinstance(sampler, Problem):
         raise ConcordError("sampler: it is a problem; give sampler, problem and network, in order")
-    if not isinstance(problem, Problem):
-        raise ConcordError(
-            f"problem: {short(problem)} is no problem; make one with concord.Problem or "
-            "concord.problems"
-        )
+    problem = require_problem(problem)
     if network is None:
         if problem.agents > 1:
             raise ConcordError(

@@ -150,7 +150,7 @@ def sample(
         "concord": __version__,
         "sampler": run.sampler.kind,
         "options": json.dumps({k: v for k, v in run.sampler.plain().items() if k != "kind"}),
-        "network": run.network.name,
+        "network": run.network.title,
         "iterations": str(run.options.iterations),
         "seed": str(seed),
         "record": json.dumps(plain(run.options.record)),

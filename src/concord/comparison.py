@@ -48,9 +48,10 @@ def compare(
         it), ``broadcasts`` (one for all of them) and ``gradients`` per agent, means over chains; on
         networks with a clock ``seconds`` until the last agent had ended; ``w2`` and ``bias2`` of
         the worst agent, ``w2_average`` and ``bias2_average`` of the average, each with ``_lo`` and
-        ``_hi``. Of samplers what ``print`` shows as ``concord compare`` does; its ``table`` has a
-        row for each task, price and sampler: ``b2``, the worst agent's squared bias in posterior
-        variances, and ``state``: scored, diverged, not applicable or not run.
+        ``_hi``; ``print`` shows error, interval, price and verdict of each. Of samplers what
+        ``print`` shows as ``concord compare`` does; its ``table`` has a row for each task, price
+        and sampler: ``b2``, the worst agent's squared bias in posterior variances, and ``state``:
+        scored, diverged, not applicable or not run.
 
     Raises
     ------
@@ -70,15 +71,15 @@ def compare(
     >>> bool(found.table.b2[0] < found.table.b2[1])
     True
     """
-    import pandas  # a quarter of a second
-
     listed = [results] if isinstance(results, (str, Trace, Law)) else [*results]
+    if not listed:
+        raise ConcordError("results: there are none; give a list of traces, laws or samplers")
     samplers = [one for one in listed if isinstance(one, (str, type, Algorithm))]
     if samplers and not isinstance(results, Mapping):
         if posterior is not None or warm_up is not None:
             raise ConcordError(
-                "results: samplers are compared on tasks of the arena, with no posterior; for a "
-                "problem of yours, concord.recommend(..., samplers=[...])"
+                "results: samplers are compared on tasks of the arena, with no posterior; give "
+                "them as one list, or for a problem of yours concord.recommend(..., samplers=[...])"
             )
         return import_module("concord_arena.compete").compare_samplers(*listed, tasks=tasks)
     by_name = results.values() if isinstance(results, Mapping) else ()
@@ -90,13 +91,16 @@ def compare(
     named = distances.name_results(results if isinstance(results, Mapping) else listed)
     law = None
     for result in named.values():
-        distances.check_result(result)
         law = None if posterior is None else distances.read_posterior(result, posterior)
     divergences = {name: result.divergence() for name, result in named.items()}
     sentences = (f"of {name} {what}" for name, what in divergences.items() if what)
     warn_of_divergence("compare", ", and ".join(sentences))
     rows = {name: _comparison_row(result, law, warm_up) for name, result in named.items()}
-    return pandas.DataFrame.from_dict(rows, orient="index").rename_axis("sampler")
+    from concord.comparison_table import ComparisonTable  # pandas takes a quarter of a second
+
+    table = ComparisonTable.from_dict(rows, orient="index")
+    table.index.name = "sampler"
+    return table
 
 
 def _comparison_row(

@@ -295,6 +295,8 @@ def name_results(results: Any) -> dict[str, Trace | Law]:
     results: traces and laws, a mapping or a list of them, or one of them.
     """
     if isinstance(results, Mapping):
+        for result in results.values():
+            check_result(result)
         return dict(results)
     by_name: dict[str, Trace | Law] = {}
     for result in [results] if isinstance(results, (Trace, Law)) else results:
@@ -310,7 +312,9 @@ def name_results(results: Any) -> dict[str, Trace | Law]:
 def check_result(result: object) -> None:
     """Raise a ConcordError for an object that is neither a trace nor a law."""
     if not isinstance(result, (Trace, Law)):
-        raise ConcordError(f"{short(result)} is no result; give a trace or a law")
+        raise ConcordError(
+            f"{short(result)} is no result; give a trace or a law first, and then the posterior"
+        )
 
 
 def read_posterior(result: Trace | Law, posterior: Posterior | None) -> Reference:
@@ -325,6 +329,11 @@ def read_posterior(result: Trace | Law, posterior: Posterior | None) -> Referenc
             "problem in its place, as in concord.w2(trace, problem), or draws of it, (draws, dim)"
         )
     dim = (result.average_mean if isinstance(result, Law) else positions(result)[1]).shape[-1]
+    if isinstance(posterior, (str, Trace, Law)):
+        raise ConcordError(
+            f"posterior: {short(posterior)} is none; give a problem, a concord.Gaussian, or draws, "
+            f"(draws, {dim})"
+        )
     if not isinstance(posterior, Problem):
         return read_reference(posterior, dim, "posterior")
     if posterior.dim != dim:

@@ -103,7 +103,7 @@ def suggest_names(function: Callable[P, R], name: str = "") -> Callable[P, R]:
     from inspect import Parameter, signature  # a few milliseconds, which few commands need to spend
 
     shape, what = signature(function), name or function.__name__
-    known = shape.parameters
+    known = {name: each for name, each in shape.parameters.items() if name != "self"}
     takes_any = any(each.kind is Parameter.VAR_KEYWORD for each in known.values())
     needed = [
         each.name if each.kind is Parameter.POSITIONAL_OR_KEYWORD else f"{each.name}=..."
@@ -120,7 +120,7 @@ def suggest_names(function: Callable[P, R], name: str = "") -> Callable[P, R]:
             shape.bind(*values, **options)
         except TypeError as error:
             parts = ("data=(X, y)" if part == "data" else part for part in needed)
-            call = ", ".join(part for part in parts if part != "self")
+            call = ", ".join(parts)
             raise ConcordError(f"{what}: {error}; call {what}({call}), others by name") from None
         return function(*values, **options)
 

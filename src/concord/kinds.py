@@ -58,7 +58,7 @@ class Declaration:
 
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
-SHARED = ("panels", "style")  # modules of a room that are no kinds
+SHARED = ("layer", "lines", "panels", "style")  # modules of a room that are no kinds
 
 
 class Source(NamedTuple):

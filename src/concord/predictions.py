@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from concord.distances import check_result
 from concord.errors import ConcordError, short, suggest_names, warn_of_divergence
 from concord.laws.intervals import mean_interval, widen
 from concord.libraries import special
@@ -220,6 +221,7 @@ def predictive(
     """
     import xarray  # half a second
 
+    check_result(trace)
     if not isinstance(problem, Predicting):
         raise ConcordError(
             f"predictive: a problem of {type(problem).__name__} does not predict; make it by "

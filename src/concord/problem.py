@@ -15,6 +15,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from concord.errors import ConcordError, short
+
 Agents = np.ndarray | slice  # numbers of agents, or all of them
 ALL = slice(None)
 Cost = np.ndarray | int  # in gradients, of each agent or of all alike
@@ -226,3 +228,13 @@ class CountedProblem:
             counted = counted * awake
         self.total = self.total + counted
         return counted
+
+
+def require_problem(problem: object) -> Problem:
+    """Return a problem, and raise a ConcordError for an object that is none."""
+    if not isinstance(problem, Problem):
+        raise ConcordError(
+            f"problem: {short(problem)} is no problem; make one with concord.Problem or "
+            "concord.problems"
+        )
+    return problem

@@ -32,6 +32,10 @@ def seed_of(seed: object, rng: object = None) -> int:
     # 53 bits: JSON and YAML readers that take numbers for doubles hold it exactly.
     if isinstance(rng, np.random.Generator):
         return int(rng.integers(2**53))
+    if rng is not None and not isinstance(rng, (int, np.integer)):
+        raise ConcordError(
+            f"rng: {short(rng)} does not fit; give integer >= 0, or numpy.random.default_rng(1)"
+        )
     if rng is not None:
         return build(Index, rng, "rng")
     return secrets.randbits(53) if seed is None else build(Index, seed, "seed")

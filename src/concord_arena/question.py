@@ -137,11 +137,11 @@ class Question:
         paid = self.price_with_read_out(price, read)
         if self.wish.target is not None:
             if not paid[str(self.wish.price)]:
-                raise ConcordError(f"an iteration costs no {self.wish.price}")
+                raise _refuse_free(str(self.wish.price))
             by_powers = self.network.is_lossless and not self._knows_batch_errors
             return LONGEST if by_powers else LONGEST_STEPS
         if not any(paid[name] for name in self.wish.budget):
-            raise ConcordError(f"an iteration costs no {' or '.join(self.wish.budget)}")
+            raise _refuse_free(" or ".join(self.wish.budget))
         return prices.count_iterations(self.wish.budget, paid, 10**9)
 
     def has_constant_errors(self, price: Mapping[str, float]) -> bool:
@@ -177,3 +177,9 @@ class Question:
             return law(samplers, self.problem, network, positions, self.fit, errors=errors)
         every = [self.problem] * len(samplers)
         return laws_of_versions(samplers, every, network, positions, most=np.inf, errors=errors)
+
+
+def _refuse_free(units: str) -> ConcordError:
+    """Return the error for steps that cost none of some units."""
+    clock = "; give the network a clock, concord.network(..., compute={'seconds': 0.1})"
+    return ConcordError(f"an iteration costs no {units}{clock * ('seconds' in units)}")

@@ -153,7 +153,7 @@ class FigureKind(OutputKind, Protocol):
 class LayerKind(Protocol):
     """A kind of layer, a module of ``concord_studies.layers``."""
 
-    Params: type  # a ``figures._layer.Layer`` whose fields are its options
+    Params: type  # a ``figures.layer.Layer`` whose fields are its options
 
 
 @runtime_checkable

@@ -1,5 +1,8 @@
 """What `print` and notebooks show: a summary, whatever the size of the arrays."""
 
+import pickle
+
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -44,6 +47,55 @@ def test_an_answer_shows_its_sentence():
     assert len({str(answer) for answer in answers}) == 1
     assert len(repr(answers[0])) < 500 and str(answers[0]) in repr(answers[0])
     assert answers[0]._repr_html_().startswith("<table>")
+
+
+def test_a_graph_of_ones_own_is_shown_by_its_size():
+    problem = concord.problems.gaussian(4)
+    own = concord.network(nx.wheel_graph(4), 4)
+    steps = {"step_size": 0.01, "iterations": 3}
+    assert "network: 4 agents, 6 edges;" in repr(concord.sample("de_sgld", problem, own, **steps))
+    assert "network: ring of 4;" in repr(concord.sample("de_sgld", problem, "ring", **steps))
+
+
+def test_a_comparison_shows_what_decides_and_has_all_else():
+    problem = concord.problems.gaussian(4)
+    steps = {"iterations": 400, "chains": 100}
+    results = {
+        "coarse": concord.sample("de_sgld", problem, "ring", step_size=0.2, **steps),
+        "fine": concord.sample("de_sgld", problem, "ring", step_size=0.05, **steps),
+        "law": concord.law("de_sgld", problem, "ring", step_size=0.05, iterations=400),
+    }
+    table = concord.compare(results, problem)
+    shown = repr(table).splitlines()
+    assert shown[0].split() == ["w2", "interval", "gradients", "unicasts", "verdict"]
+    ends = {line.split()[0]: line.split("  ")[-1].strip() for line in shown[2:5]}
+    assert ends == {"coarse": "farther", "fine": "tied with it", "law": "nearest"}
+    assert "w2_average_lo" in shown[-1] and len(table.columns) == 19
+    assert "tied with it" in table._repr_html_() and repr(
+        pickle.loads(pickle.dumps(table))
+    ) == repr(table)
+    assert repr(concord.compare(results)).split()[0] == "iterations"
+    with pytest.warns(concord.DivergenceWarning):
+        diverged = concord.sample("de_sgld", problem, "ring", step_size=50, **steps)
+    with pytest.warns(concord.DivergenceWarning):
+        shown = repr(concord.compare([diverged], problem)).splitlines()
+    assert shown[2].split()[-1] == "diverged"
+
+
+def test_reasons_of_checks_are_shown_whole():
+    class Own(concord.Sampler):
+        """Draws that are no steps."""
+
+        def step(self, state, k, problem, network, rng):
+            return state._replace(x=np.random.default_rng().normal(size=state.x.shape))
+
+    found = concord.test(Own)
+    for shown in (found, found[found.ended == "failed"]):
+        text = repr(shown)
+        assert all(" ".join(why.split()) in " ".join(text.split()) for why in shown.why)
+        assert max(map(len, text.splitlines())) <= 96
+    assert found.why.iloc[-3] in found._repr_html_()
+    assert repr(found[["check"]]).split()[0] == "check"
 
 
 def test_html_is_escaped():

@@ -258,6 +258,31 @@ MISTAKES = [  # what is typed, and the end of the sentence, or a part of it
         "has no kind; give one, such as {'kind': 'ring'}, or of a mapping of neighbors networkx.G",
     ),
     ("sample(network=nx.Graph([(0, 1), (2, 3)]))", "is not connected, so its agents cannot agree"),
+    ("concord.network([[0, 1], [1, 2], [2, 3]])", "is no network; give networkx.Graph(pairs) of"),
+    ("concord.network(4, 'ring')", "give the name of a kind, such as 'ring', a graph of networkx"),
+    ("concord.network(agents=4)", "'graph'; call network(graph, agents), others by name"),
+    ("recommend(budget={'seconds': 2})", "concord.network(..., compute={'seconds': 0.1})"),
+    # in another order, or of another type
+    ("concord.Problem(np.sinh, 4, 2)", "call Problem(gradient, agents=..., dim=...), others by"),
+    (
+        "concord.Problem(np.sinh, agents=4, dims=2)",
+        "Problem.dims: unknown key; did you mean 'dim'",
+    ),
+    ("sample(rng=np.random.RandomState(1))", "give integer >= 0, or numpy.random.default_rng(1)"),
+    ("sample(concord.Sampler)", "sampler: Sampler has no step; derive a class that has one"),
+    ("concord.w2(problem, trace)", "is no result; give a trace or a law first, and then the post"),
+    (
+        "concord.w2(trace, trace)",
+        "is none; give a problem, a concord.Gaussian, or draws, (dra",
+    ),
+    ("concord.w2(trace, 'posterior')", "posterior: 'posterior' is none; give a problem, a"),
+    ("concord.plot_w2({'mine': 3}, problem)", "3 is no result; give a trace or a law first"),
+    ("concord.predictive(problem, trace)", "is no result; give a trace or a law first"),
+    ("concord.compare('de_sgld', 'extra_sgld')", "with no posterior; give them as one list, or"),
+    ("concord.compare([], problem)", "results: there are none; give a list of traces, laws or"),
+    ("concord.share_all(3)", "problem: 3 is no problem; make one with concord.Problem or"),
+    ("trace.plot(coordinates=1)", "coordinates: 1 is no list; give one, [1]"),
+    ("exact['mean']", "a Law has attributes; write .mean"),
     # other samplers' options
     ("sample('de_sghmc')", "sampler: the key 'friction' is missing; add it (friction gamma)"),
     # samplers of one's own

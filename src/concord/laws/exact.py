@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from concord.errors import ConcordError
 from concord.laws.iterations import Cycle
 from concord.libraries import pictures
 from concord.summary import WithLabels, count_named
@@ -178,6 +179,10 @@ class Law(WithLabels):
     average_cov: np.ndarray
     approximate: bool = False
     attributes: dict[str, str] = field(default_factory=dict)
+
+    def __getitem__(self, name: object) -> object:
+        """Say that moments are attributes, which those of a trace are not."""
+        raise ConcordError(f"a Law has attributes; write .{str(name).strip('.')}")
 
     def divergence(self) -> str:
         """Return a sentence with the first recorded iteration that diverges; "" if none does."""

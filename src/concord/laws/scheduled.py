@@ -14,7 +14,6 @@ from concord.laws.iterations import Cycle
 from concord.laws.read_off import StepReader
 from concord.networks.network import Network
 from concord.sampler import Algorithm
-from concord.sampling.schedules import Schedule
 
 # Square roots of schedules' values, relative to the first value, at which steps are read: the
 # nodes of Chebyshev's polynomials on (0, 1), by which a polynomial of degree four is well known.
@@ -138,8 +137,8 @@ class ReadStep:
 
     def _read_steady(self, sampler: Algorithm, values: np.ndarray) -> StepReader:
         """Return a reader of the sampler with schedules that are constant, at values."""
-        pairs = zip(self._schedules, values.tolist(), strict=True)
-        steady = replace(sampler, **{name: Schedule(value) for name, value in pairs})
+        pairs = zip(self._schedules.items(), values.tolist(), strict=True)
+        steady = replace(sampler, **{name: type(old)(value) for (name, old), value in pairs})
         if self._reader is None:
             self._reader = self._begin_reading(steady)
         return self._reader.on(steady, self._problem)
@@ -196,7 +195,7 @@ class StepFamily:
         self, sampler: Algorithm, name: str, problem: Any, network: Network, errors: bool = False
     ) -> None:
         self._name, self._on, self._errors = name, (problem, network), errors
-        self._is_readable = isinstance(getattr(sampler, name), Schedule) and network.delivers_all
+        self._is_readable = callable(getattr(sampler, name)) and network.delivers_all
         self._largest = 0.0  # the value up to which steps were read
         self._step: Any = None
         self._reader: StepReader | None = None
@@ -217,7 +216,8 @@ class StepFamily:
         values = [float(getattr(sampler, self._name)(0)) for sampler in samplers]
         if max(values) > self._largest:
             self._largest = WIDER * max(values)
-            widest = replace(samplers[0], **{self._name: Schedule(self._largest)})
+            kind = type(getattr(samplers[0], self._name))
+            widest = replace(samplers[0], **{self._name: kind(self._largest)})
             try:
                 self._step = ReadStep(widest, *self._on, 0, self._errors, self._name)
             except Exception:  # whatever a step does that cannot be read
@@ -246,8 +246,8 @@ def read_family(
     value = getattr(sampler, name)
     if not getattr(value, "constant", type(value) is float):
         return None
-    like = Schedule(1.0) if isinstance(value, Schedule) else 1.0
-    return _keep_family(replace(sampler, **{name: like}), name, problem, network, errors)
+    like = replace(sampler, **{name: type(value)(1.0)})
+    return _keep_family(like, name, problem, network, errors)
 
 
 def _raise(roots: np.ndarray) -> np.ndarray:

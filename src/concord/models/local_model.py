@@ -6,7 +6,14 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.models.jax import CompiledModel
-from concord.models.model import Array, ReferenceDraws, Sharding, Split, make_shards
+from concord.models.model import (
+    Array,
+    ReferenceDraws,
+    Sharding,
+    Split,
+    make_shards,
+    name_coordinates,
+)
 from concord.problems.function_problem import Problem
 from concord.problems.gaussian_fit import fit
 
@@ -64,6 +71,7 @@ class LocalModel(Problem):
         self.root[is_padding] = 0.0
         self.root[is_padding[:, :, None] & is_padding[:, None] & np.eye(dim, dtype=bool)] = 1.0
         self._agent, self._is_padding = np.arange(agents)[:, None], is_padding
+        self.coordinate_names = name_coordinates(str(coordinates), dim)
         known = getattr(self._whole, "reference", None)
         super().__init__(
             self._slope,

@@ -177,6 +177,7 @@ class Model(Problem):
         self._check_potentials_sum(joint, hint)
         self.center, self.root = self._read_coordinates(coordinates)
         self._plain = isinstance(coordinates, str) and coordinates == "unconstrained"
+        self.coordinate_names = name_coordinates(coordinates, dim)
         if reference is not None:
             draws = self._read_reference(reference)
             self._check_reference(draws.values)
@@ -312,6 +313,17 @@ class Model(Problem):
                 f"{off.max():.3g} standard errors away from zero, which it is over the posterior; "
                 "compare the model and the one that was sampled"
             )
+
+
+def name_coordinates(coordinates: Coordinates, dim: int) -> tuple[str, ...] | None:
+    """Return names of coordinates that are no latents of the model: "laplace[0]"; None of others.
+
+    coordinates: as of ``concord.from_pymc``; those of a pair (center, L) are z.
+    """
+    if not isinstance(coordinates, str):
+        coordinates = "z"
+    plain = coordinates == "unconstrained"
+    return None if plain else tuple(f"{coordinates}[{number}]" for number in range(dim))
 
 
 def make_shards(rows: int, labels: Array | None, sharding: Sharding) -> list[Array]:

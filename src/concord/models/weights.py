@@ -26,6 +26,7 @@ from concord.models.model import Sharding, make_shards, pad_rows
 from concord.options import Positive, build
 from concord.problems.one_data_set import OneDataSet
 from concord.reference import read_reference
+from concord.summary import count_named
 from concord.values import check_masks
 
 Array = np.ndarray
@@ -179,8 +180,14 @@ class WeightPosterior(OneDataSet):
         return {name: piece.reshape(*x.shape[:-1], *shape) for (name, shape), piece in named}
 
     def summary(self) -> dict[str, object]:
-        """Return the numbers of agents, weights and rows, and how gradients are evaluated."""
-        return {**super().summary(), "evaluated by": f"{self.evaluate}{self._timed}"}
+        """Return sizes, the rows of each class (of labels), and how gradients are evaluated."""
+        labels = None
+        if (y := labels_of(self._y)) is not None:
+            each = zip(*np.unique(y, return_counts=True), strict=True)
+            rows = [f"{label}: {count}" for label, count in each]
+            labels = count_named(len(rows), rows)
+        evaluated = f"{self.evaluate}{self._timed}"
+        return {**super().summary(), "classes": labels, "evaluated by": evaluated}
 
     def _chunk(self, rows: int) -> int:
         """Return the number of weight vectors that are evaluated at once, of ``rows`` rows each."""

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from concord import kinds, streams
-from concord.errors import ConcordError, nearest, short
+from concord.errors import ConcordError, nearest, short, suggest_names
 from concord.networks.conditions import Conditions
-from concord.networks.graph import Graph, graph_of_pairs
+from concord.networks.graph import OWN, Graph, graph_of_pairs
 from concord.networks.network import Network
 from concord.networks.topology import build_graph
 from concord.options import build
@@ -19,6 +19,7 @@ from concord.values import check_masks
 ROUNDING = 1e-10
 
 
+@suggest_names
 def network(
     graph: object,
     agents: int | None = None,
@@ -140,7 +141,7 @@ def _convert_graph(graph: Any) -> Graph:
         pairs = [(place[one], place[other]) for one, other in graph.edges()]
         if not names:
             raise ConcordError("network: it has no agents; give a graph with nodes")
-        return graph_of_pairs("own", len(names), pairs, graph.is_directed(), nodes=names)
+        return graph_of_pairs(OWN, len(names), pairs, graph.is_directed(), nodes=names)
     if hasattr(graph, "columns"):  # of pandas
         names = _agent_names(graph.index)
         if set(names) == set(graph.columns):
@@ -167,14 +168,14 @@ def _graph_of_matrix(matrix: ArrayLike, names: tuple[Hashable, ...] | None = Non
     except (TypeError, ValueError):
         values = np.empty(0)
     if values.ndim != 2 or values.shape[0] != values.shape[1] or not values.size:
-        raise ConcordError(
-            f"network: {short(matrix)} is no network; give the name of a kind, a graph of "
-            "networkx, or a square matrix"
-        )
+        remedy = "the name of a kind, such as 'ring', a graph of networkx, or a square matrix"
+        if values.ndim == 2 and values.shape[1] == 2:
+            remedy = "networkx.Graph(pairs) of pairs of agents, or of arcs networkx.DiGraph(pairs)"
+        raise ConcordError(f"network: {short(matrix)} is no network; give {remedy}")
     symmetric = np.isfinite(values).all() and np.abs(values - values.T).max() <= ROUNDING
     names = names or tuple(range(len(values)))
     if np.isin(values, (0, 1)).all() and not values.diagonal().any():
-        return graph_of_pairs("own", len(values), np.argwhere(values), not symmetric, nodes=names)
+        return graph_of_pairs(OWN, len(values), np.argwhere(values), not symmetric, nodes=names)
     if not symmetric:
         raise ConcordError(
             "network: the matrix is no adjacency, and as weights not symmetric; make it so"
@@ -185,4 +186,4 @@ def _graph_of_matrix(matrix: ArrayLike, names: tuple[Hashable, ...] | None = Non
             "nor doubly stochastic; give one of these"
         )
     edges = np.argwhere(np.triu(values, 1))
-    return graph_of_pairs("own", len(values), edges, nodes=names, weights=values)
+    return graph_of_pairs(OWN, len(values), edges, nodes=names, weights=values)

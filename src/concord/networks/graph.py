@@ -25,6 +25,7 @@ from concord.errors import ConcordError
 
 # Agents up to which matrices over them are dense, where BLAS is the fastest.
 DENSE_AGENTS = 64
+OWN = "your graph"  # the name of a graph that a caller gives as such, or as a matrix
 
 Matrix = Any  # (agents, agents): an array, or a sparse one of scipy
 Numbers = np.ndarray | float  # an array, or one number for all of its entries

@@ -21,7 +21,7 @@ from concord.networks.channels import Channels
 from concord.networks.clock import Clock
 from concord.networks.conditions import Conditions
 from concord.networks.effects import Traffic
-from concord.networks.graph import Graph, Matrix, Numbers
+from concord.networks.graph import OWN, Graph, Matrix, Numbers
 from concord.networks.meter import Meter
 from concord.networks.weights import mixing_matrix
 from concord.options import plain
@@ -103,6 +103,12 @@ class Network(Summarized):
     def name(self) -> str:
         """Return the graph's kind, such as ``ring``."""
         return self.graph.name
+
+    @property
+    def title(self) -> str:
+        """Return the network's shape: "ring of 4", or "4 agents, 5 edges" of a caller's graph."""
+        sizes = f"{self.agents} agents, {len(self.graph.edges)} edges"
+        return sizes if self.name == OWN else f"{self.name} of {self.agents}"
 
     @property
     def names(self) -> tuple[Hashable, ...]:

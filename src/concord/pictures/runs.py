@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from concord.distances import Posterior, count_least_chains, name_results, read_posterior, w2
-from concord.errors import require_known, suggest_names
+from concord.errors import ConcordError, require_known, short, suggest_names
 from concord.laws.exact import Law
 from concord.local_coordinates import PosteriorByAgent
 from concord.pictures import look
@@ -154,6 +154,8 @@ def _name_divergence(picture: look.Picture, result: Trace | Law) -> None:
 def choose_coordinates(result: Trace | Law, dim: int, chosen: Sequence[object] | None) -> list[int]:
     """Return the numbers of the coordinates that are drawn, of dim; None: the first few."""
     places = {result.title_coordinate(n): n for n in range(dim)} | {str(n): n for n in range(dim)}
+    if isinstance(chosen, (int, str)):
+        raise ConcordError(f"coordinates: {short(chosen)} is no list; give one, [{chosen!r}]")
     for name in chosen or ():
         require_known("coordinate", str(name), places, "coordinates")
     every = range(min(dim, COORDINATES))

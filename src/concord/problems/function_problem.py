@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from concord.errors import ConcordError, short
+from concord.errors import ConcordError, short, suggest_names
 from concord.laws.gaussian import Gaussian
 from concord.local_coordinates import PosteriorByAgent, number_coordinates, read_local
 from concord.options import Count, build
@@ -77,6 +77,7 @@ class Problem(OneDataSet):
 
     potential: Callable[[np.ndarray], np.ndarray]
 
+    @partial(suggest_names, name="Problem")
     def __init__(
         self,
         gradient: Function,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from concord.local_coordinates import embed_quadratics, name_coordinates, number_coordinates
-from concord.problem import Problem, Quadratic, local_of
+from concord.problem import Problem, Quadratic, local_of, require_problem
 from concord.problems import function_problem
 from concord.problems.quadratic_problem import QuadraticProblem
 
@@ -32,6 +32,7 @@ def share_all(problem: Problem) -> Problem:
     >>> concord.share_all(effects).dim
     5
     """
+    require_problem(problem)
     local, agents = local_of(problem), problem.agents
     if local is None:
         return problem

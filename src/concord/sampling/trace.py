@@ -46,7 +46,8 @@ class Trace(WithLabels):
 
     ``trace["x"]`` has the positions, (chains, draws, agents, dim), ``trace["x_average"]`` their
     mean over agents, and ``trace["unicasts"]``, ``["broadcasts"]`` and ``["gradients"]`` what has
-    been paid up to each draw.
+    been paid up to each draw. ``arviz_stats.summary(trace.to_arviz())`` is the table of means,
+    standard deviations, intervals, effective sample sizes and R-hat of every agent's coordinates.
 
     Attributes
     ----------

@@ -6,6 +6,7 @@ Each returns None if the kind passes what the docstring says, and raises ``Broke
 """
 
 import inspect
+import textwrap
 import traceback
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -108,6 +109,31 @@ class Outcome(NamedTuple):
     why: str = ""
 
 
+class Outcomes(pandas.DataFrame):
+    """The outcomes of checks, a row each; the representation has each reason whole."""
+
+    @property
+    def _constructor(self) -> type[pandas.DataFrame]:
+        """Return the class of a part of the table, such as the checks that failed."""
+        return Outcomes
+
+    def __repr__(self) -> str:
+        """Return a line for each check, and below it why it ended so, wrapped."""
+        if [*self.columns] != [*Outcome._fields]:
+            return super().__repr__()
+        width = max(map(len, self["ended"]), default=0) + 2
+        lines = []
+        for check, ended, why in self.itertuples(index=False):
+            reason = (f"{'':{width}}{line}" for line in textwrap.wrap(why, 96 - width))
+            lines += [f"{ended:{width}}{check}", *reason]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Return the table as HTML with each reason whole."""
+        with pandas.option_context("display.max_colwidth", None):
+            return str(self.to_html())
+
+
 def test(sampler: str | type[Algorithm], seed: int = 1) -> pandas.DataFrame:  # noqa: PT028
     """Test the contract of a sampler, as the command ``concord test`` does.
 
@@ -138,7 +164,7 @@ def test(sampler: str | type[Algorithm], seed: int = 1) -> pandas.DataFrame:  # 
     >>> bool((concord.test(Exact).ended == "failed").any())
     True
     """
-    return pandas.DataFrame(run("samplers", kinds.add_class(class_of(sampler, "sampler")), seed))
+    return Outcomes(run("samplers", kinds.add_class(class_of(sampler, "sampler")), seed))
 
 
 def run(package: str, kind: str, seed: int = 1) -> Iterator[Outcome]:

@@ -134,11 +134,15 @@ class Margin:
         """The number with its interval in words, and for which numbers the rule is met."""
         number = number_text(self.value, self.lo, self.hi)
         text = f"{self.what}: {number}" if self.what else number
+        return f"{text} (rule: {self.range})" if self.range else text
+
+    @property
+    def range(self) -> str:
+        """The numbers for which the rule is met, such as "0.9 to 1.1"; "" if these are all."""
         low, high = (f"{end + 0:g}" if math.isfinite(end) else "" for end in (self.low, self.high))
         if low and high:
-            return f"{text} (rule: {low if low == high else f'{low} to {high}'})"
-        asked = f"at least {low}" if low else f"at most {high}" if high else ""
-        return f"{text} (rule: {asked})" if asked else text
+            return low if low == high else f"{low} to {high}"
+        return f"at least {low}" if low else f"at most {high}" if high else ""
 
 
 class Result(NamedTuple):
@@ -324,12 +328,9 @@ class Value(_Rule):
         above = Excess.from_ends(numbers, [high] * 3)
         below = Excess.from_ends([low] * 3, numbers)
         excess = Excess(*(np.maximum(getattr(above, e), getattr(below, e)) for e in ENDS))
-        asked = "at most " if self.at_most else ""
-        asked += f"{self.printed:.6g}"
-        asked += f" ± {self.tolerance:g}" if self.tolerance and not self.at_most else ""
         ends = (end[excess.decisive_case] for end in numbers)
         margin = Margin.from_ends(ends, low=low, high=high, printed=self.printed)
-        return Result(excess, f"{_describe_range(ours)}, against {asked}", margin)
+        return Result(excess, f"{_describe_range(ours)}, against {margin.range}", margin)
 
 
 class Order(_Rule):

@@ -65,8 +65,8 @@ from concord.options import Options, Positive, Some
 from concord_studies import metrics, selection, words
 from concord_studies.contracts import Read
 from concord_studies.figures import _axes, style
-from concord_studies.figures._layer import ChosenLayer
-from concord_studies.figures._lines import (
+from concord_studies.figures.layer import ChosenLayer
+from concord_studies.figures.lines import (
     LinePanel,
     draw_levels,
     draw_lines,

@@ -1,1 +1,1 @@
-"""The layers of a panel of curves, a file each (``figures/_layer.py``)."""
+"""The layers of a panel of curves, a file each (``figures/layer.py``)."""

@@ -14,8 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from concord_studies.figures import style
-from concord_studies.figures._layer import Layer
-from concord_studies.figures._lines import NOTHING, Line, LinePanel
+from concord_studies.figures.layer import Layer
+from concord_studies.figures.lines import NOTHING, Line, LinePanel
 from concord_studies.results import Series
 
 

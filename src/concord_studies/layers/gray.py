@@ -6,8 +6,8 @@ from typing import Annotated, Any
 from concord.options import Some
 from concord_studies import selection
 from concord_studies.figures import style
-from concord_studies.figures._layer import Layer
-from concord_studies.figures._lines import Line
+from concord_studies.figures.layer import Layer
+from concord_studies.figures.lines import Line
 
 
 class Params(Layer):

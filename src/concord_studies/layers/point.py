@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 from matplotlib.artist import Artist
 
 from concord_studies.figures import style
-from concord_studies.figures._layer import Layer
-from concord_studies.figures._lines import Level, LinePanel
+from concord_studies.figures.layer import Layer
+from concord_studies.figures.lines import Level, LinePanel
 
 
 class Params(Layer):

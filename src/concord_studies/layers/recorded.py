@@ -8,8 +8,8 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from concord_studies.figures import style
-from concord_studies.figures._layer import Layer
-from concord_studies.figures._lines import Line, LinePanel
+from concord_studies.figures.layer import Layer
+from concord_studies.figures.lines import Line, LinePanel
 
 
 class Params(Layer):

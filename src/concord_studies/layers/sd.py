@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from concord_studies import results
 from concord_studies.contracts import Read
-from concord_studies.figures._lines import Line
+from concord_studies.figures.lines import Line
 from concord_studies.layers import intervals
 
 

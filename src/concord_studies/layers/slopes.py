@@ -7,8 +7,8 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from concord_studies.figures import style
-from concord_studies.figures._layer import Layer
-from concord_studies.figures._lines import LinePanel
+from concord_studies.figures.layer import Layer
+from concord_studies.figures.lines import LinePanel
 
 
 class Params(Layer):

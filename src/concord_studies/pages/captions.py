@@ -17,7 +17,7 @@ from concord_studies import markup, selection, words
 from concord_studies.claims.texts import fill_in_settings
 from concord_studies.configuration.sections import Assumption, Output
 from concord_studies.configuration.study import Study
-from concord_studies.figures._layer import ChosenLayer
+from concord_studies.figures.layer import ChosenLayer
 from concord_studies.metrics import is_computed, refusal
 from concord_studies.runs.run import Run
 

@@ -125,11 +125,11 @@ def half_page(rows: Sequence[Row], names: Mapping[str, str] | None = None) -> li
     return [*lines, *["**What we say, and the paper does not**", "", *items, ""] * bool(ours)]
 
 
-def list_briefly(rows: Sequence[Row], names: Mapping[str, str] | None = None) -> list[str]:
+def list_briefly(rows: Sequence[Row]) -> list[str]:
     """Return the lines of Markdown of one study's findings, as documents have them.
 
-    What fails or is open has its number and why; of what holds there is the sentence alone. What is
-    measured is counted, and so are our own sentences about a paper but those that fail.
+    What fails or is open has its number; of what holds there are the places in print if it is much.
+    Of our own sentences about a paper those that fail are stated, and the others counted.
     """
     sentences = group_by_sentence(rows)
     ours = [one for one in sentences if one.is_ours]
@@ -137,33 +137,44 @@ def list_briefly(rows: Sequence[Row], names: Mapping[str, str] | None = None) ->
     lines: list[str] = []
     for part in ("fails", "open", "holds"):
         in_part = sorted((one for one in judged if one.part == part), key=_rank)
-        items = [f"- {_state_briefly(one, names)}" for one in in_part]
-        lines += [f"**{PARTS[part][0]}**", "", *items, ""] * bool(items)
+        if part == "holds" and len(in_part) > PARTS[part][1]:
+            lines += [_list_places(in_part), ""]
+        elif in_part:
+            lines += [f"**{PARTS[part][0]}**", "", *map(_state_briefly, in_part), ""]
     failing = sorted((one for one in ours if one.part == "fails"), key=_rank)
-    items = [f"- {_state_briefly(one, names)}" for one in failing]
-    lines += ["**What we say, and the paper does not**", ""] * bool(ours)
-    lines += [*items, ""] * bool(items)
+    lines += ["**Our sentences that fail**", "", *map(_state_briefly, failing), ""] * bool(failing)
     rest = Counter(one.part for one in ours)
     counts = [f"{rest[part]} {word}" for part, word in REST.items() if rest[part]]
-    return [*lines, *[f"Not shown: {', '.join(counts)}.", ""] * bool(counts)]
+    return [*lines, *[f"Our other sentences: {', '.join(counts)}.", ""] * bool(counts)]
 
 
-def _state_briefly(sentence: Sentence, names: Mapping[str, str] | None) -> str:
-    """Return a sentence in Markdown with its place; unless it holds, with its number and why."""
+def _state_briefly(sentence: Sentence) -> str:
+    """Return a sentence as an item of Markdown; one that a paper makes has its place and number."""
     row, entry = sentence.first_row, sentence.deciding_reading
-    place = re.sub(r"\b[Ss]ection(s?) (?=\d)", lambda m: "§§" if m[1] else "§", row["where"])
-    where = "" if sentence.is_ours or row["source"] == OURS else f" ({place})"
-    text = markdown(f"{row['says'].rstrip('.')}{where}.")
+    printed = not sentence.is_ours and row["source"] != OURS
+    place = f" ({_shorten_place(row)})" * printed
+    text = f"- {markdown(row['says'].rstrip('.') + place)}."
     verdicts = {one.verdict for one in sentence.entries}
     if verdicts - {FAILS, HOLDS} or len(verdicts) > 1:
-        stated = verdicts.pop() if len(verdicts) == 1 else sentence.verdict
-        text += f" **{markdown(stated)}.**"
-    if sentence.part == "holds":
+        text += f" **{markdown(verdicts.pop() if len(verdicts) == 1 else sentence.verdict)}.**"
+    if sentence.is_ours or sentence.part == "holds":
         return text
-    cases = entry.count_cases(names).partition(":")[0]
-    parts = [cases, _shorten_rule(entry.deciding["number"].partition("; not met")[0])]
-    text += "".join(f" {markdown(part[0].upper() + part[1:])}." for part in parts if part)
-    return f"{text} *Why:* {because}" if (because := markdown(entry.deciding["because"])) else text
+    number = _shorten_rule(entry.deciding["number"].partition("; not met")[0])
+    parts = [entry.count_cases().partition(":")[0], number]
+    return text + "".join(f" {markdown(part[0].upper() + part[1:])}." for part in parts if part)
+
+
+def _list_places(sentences: Sequence[Sentence]) -> str:
+    """Return where a paper says what holds, as a line of Markdown: "Theorem 2 (3), Fig 2"."""
+    places = (_shorten_place(one.first_row).partition(",")[0] for one in sentences)
+    counts = Counter(place[0].upper() + place[1:] for place in places)
+    listed = [f"{place} ({n})" if n > 1 else place for place, n in counts.items()]
+    return f"**What holds** ({len(sentences)}): {markdown(', '.join(listed))}."
+
+
+def _shorten_place(row: Row) -> str:
+    """Return a place in print with signs for sections: "§5.1, Fig 2"."""
+    return re.sub(r"\b[Ss]ection(s?) (?=\d)", lambda m: "§§" if m[1] else "§", row["where"])
 
 
 def _shorten_rule(number: str) -> str:

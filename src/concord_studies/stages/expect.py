@@ -63,7 +63,7 @@ def expect(ledger_path: Path, expected_path: Path, pages: Path) -> None:
 
 
 def page_parts(expected_path: Path, studies: Mapping[str, Study]) -> dict[str, list[str]]:
-    """Return scoreboard and findings by their names in pages, as lines of Markdown.
+    """Return version, scoreboard and findings by their names in pages, as lines of Markdown.
 
     They depend on nothing but the committed verdicts, with their numbers, and the studies.
     """
@@ -72,11 +72,11 @@ def page_parts(expected_path: Path, studies: Mapping[str, Study]) -> dict[str, l
     others = [row for row in committed if row["paper"] not in studies]
     head = f"*Concord {__version__}; paper scale, seed 1.*"
     board = count_sentences([*others, *(row for rows in by_study.values() for row in rows)])
-    parts = {"scoreboard": [head, "", *board]}
-    for key, rows in by_study.items():
-        findings = list_briefly([{**row, "ours": ""} for row in rows], studies[key].sections.names)
-        parts[f"findings of {key}"] = [head, "", *findings]
-    return parts
+    findings = {
+        f"findings of {key}": list_briefly([{**row, "ours": ""} for row in rows])
+        for key, rows in by_study.items()
+    }
+    return {"version": [head], "scoreboard": [head, "", *board], **findings}
 
 
 def _table_parts(text: str, results: Path) -> dict[str, list[str]]:

@@ -373,7 +373,7 @@ def test_looking_at_many_numbers_does_not_refute_a_true_claim(check, wrong):
 def test_a_mean_over_iterations_counts_as_one_number():
     runs = [curve("a", (1.0, 0.5, 2.0), (3.0, 2.5, 4.0))]
     check = ("value", {"quantity": {**A_ALL, "reduce": "mean"}, "printed": 0, "tolerance": 9})
-    assert judge(*check, *runs).ours == "exact W2: 2.00 [1.50, 3.00] (agent 1), against 0 ± 9"
+    assert judge(*check, *runs).ours == "exact W2: 2.00 [1.50, 3.00] (agent 1), against -9 to 9"
 
 
 def test_an_extreme_lies_between_the_extremes_of_both_ends():
@@ -540,7 +540,7 @@ def test_what_is_infinite_needs_no_interval():
 def test_scale():
     check = {"quantity": {**A, "scale": 100}, "printed": 95.0, "tolerance": 1.0}
     assert judge("value", check, at_end("a", 0.95, 0.945, 0.955)) == verdicts.Judgement(
-        HOLDS, "exact W2, in per cent: 95.00 [94.50, 95.50] (agent 1), against 95 ± 1"
+        HOLDS, "exact W2, in per cent: 95.00 [94.50, 95.50] (agent 1), against 94 to 96"
     )
 
 

@@ -22,7 +22,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from concord_studies.figures import style
-from concord_studies.figures._layer import Layer
+from concord_studies.figures.layer import Layer
 from concord_studies.results import Series
 
 LOOK: Any = {"color": "k", "linestyle": ":"}

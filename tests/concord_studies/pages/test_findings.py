@@ -87,22 +87,25 @@ def test_failing_and_open_claims_of_papers_say_why():
     assert silent == []
 
 
-def test_documents_state_a_sentence_with_its_place_and_why_it_does_not_hold():
+def test_documents_state_a_sentence_with_its_place_and_number():
     number = "exact W2: 3 (rule: at most 1); not met in 1 of 2"
     about = {"where": "section 5.1, Fig 2", "because": "It is so.", "number": number}
     cases = [row("a", verdict, case=f"n={verdict}", **about) for verdict in ("holds", FAILS)]
-    rows = [*cases, row("b", "holds", **about), row("c", "holds", source=ledger.OUR_SENTENCE)]
+    ours = {"source": ledger.OUR_SENTENCE}
+    rows = [*cases, row("b", "holds", **about), row("c", "holds", **ours)]
     rows += [row("d", FAILS, **about), row("d", "holds", reading="released", **about)]
-    text = "\n".join(findings.list_briefly(rows))
-    assert (
-        "- a is so (§5.1, Fig 2). Fails in 1 of 2 cases. Exact W2: 3 (≤ 1). *Why:* It is so."
-        in text
-    )
+    text = "\n".join(findings.list_briefly([*rows, row("e", FAILS, **about | ours)]))
+    assert "- a is so (§5.1, Fig 2). Fails in 1 of 2 cases. Exact W2: 3 (≤ 1).\n" in text
     assert "- d is so (§5.1, Fig 2). **does not hold (published); holds (released).** Exact" in text
     assert "**What holds**\n\n- b is so (§5.1, Fig 2).\n" in text
-    assert "c is so" not in text and text.endswith(
-        "the paper does not**\n\nNot shown: 1 holding.\n"
-    )
+    assert "**Our sentences that fail**\n\n- e is so.\n" in text
+    assert "c is so" not in text and text.endswith("\nOur other sentences: 1 holding.\n")
+
+
+def test_documents_list_the_places_of_much_that_holds():
+    where = [*["section 5, Fig 2"] * 6, "theorem 1"]
+    rows = [row(f"a{n}", "holds", where=place) for n, place in enumerate(where)]
+    assert findings.list_briefly(rows)[0] == "**What holds** (7): §5 (6), Theorem 1."
 
 
 def test_sentences_of_a_study_are_counted_apart_if_they_are_ours():
@@ -112,13 +115,13 @@ def test_sentences_of_a_study_are_counted_apart_if_they_are_ours():
 
 
 def test_the_page_of_papers_shows_the_committed_verdicts():
-    """Written by ``concord expect results/claims.csv``: each sentence that a paper makes."""
+    """Written by ``concord expect results/claims.csv``: each sentence that fails or is open."""
     text = (ROOT / "docs" / "papers.md").read_text()
     committed = ledger.expected_rows(ROOT / "config" / "expected_verdicts.yaml")
     for one in findings.group_by_sentence(committed):
         paper, name = one.first_row["paper"], one.first_row["claim"]
         claim = everything.studies()[paper].claims[name]
-        stated = one.part == "fails" or (one.part in ("open", "holds") and not claim.ours)
+        stated = one.part == "fails" or (one.part == "open" and not claim.ours)
         if f"<!-- findings of {paper} -->" in text and stated:
             assert findings.markdown(claim.says.strip().rstrip(".")) in text, (paper, name)
             if len({entry.verdict for entry in one.entries}) > 1:

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from concord_studies.figures._layer import Layer
-from concord_studies.figures._lines import LinePanel
+from concord_studies.figures.layer import Layer
+from concord_studies.figures.lines import LinePanel
 from concord_studies.results import Series
 
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from concord_studies import scores
-from concord_studies.figures._layer import Layer
-from concord_studies.figures._lines import Line, LineOverLabel
+from concord_studies.figures.layer import Layer
+from concord_studies.figures.lines import Line, LineOverLabel
 
 
 class Params(Layer):

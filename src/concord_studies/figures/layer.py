@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-    from concord_studies.figures._lines import Line, LinePanel
+    from concord_studies.figures.lines import Line, LinePanel
 
 
 class Layer(Options):
