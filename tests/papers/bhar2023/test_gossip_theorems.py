@@ -179,7 +179,7 @@ def test_the_bias_constant_by_hand(printed) -> None:
         first = 3 * alpha**3 * 36 * (noise + 36 * spread)
         tick = 2 * alpha * (noise + alpha * 36 * d)
         nu = first + (tick * gain * y3 if printed else tick + gain * y3)
-        return nu / (1 - np.exp(-alpha * 4))
+        return nu / -np.expm1(-alpha * 4)
 
     offset = theory.consensus_offset(of, 40.0)
     found = theory.bias_constant(of, curvature, offset, 70.0, 0.3, printed)
