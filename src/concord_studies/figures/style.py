@@ -115,8 +115,6 @@ SAMPLERS = {
     "fsgld": (MORE[6], "X"),
     "local_sgld_one_step": (MORE[4], "D"),
     "choco_sgld": (MORE[5], "v"),
-    "fald": (MORE[7], "X"),
-    "vr_fald": (MORE[5], "^"),
 }
 ENTRIES = {**SAMPLERS, "admm": SAMPLERS["d_admms"]}  # of the arena
 PAPERS = "_paper"  # ends the name of an entry with a paper's own settings: hollow markers

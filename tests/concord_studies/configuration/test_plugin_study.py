@@ -166,7 +166,7 @@ def test_it_is_listed_and_described_and_none_is_executed_for_a_list(study, capsy
     kinds.use()
     assert main(["describe", "my_de_sgld", "--json"]) == 0
     (about,) = json.loads(capsys.readouterr().out)
-    assert about["equation"].startswith(r"x_i' = \tfrac12") and about["source"].startswith("none")
+    assert about["equation"].startswith(r"x_i' = \sum_j") and about["source"].startswith("none")
     assert "full gradient" in about["price"] and about["needs"] == "gradients."
     option, *others = about["options"]
     assert [each["name"] for each in others][:2] == ["batch_size", "batch_order"]

@@ -79,8 +79,8 @@ def rows(m: Measurement) -> Iterator[Row]:
     which it says nothing; gossip_added, where triggered, the error of windows less gossip_floor.
     gossip.exponent_alpha, _n and _p_m: the exponent of B, (48), in each of these constants when it
     doubles, at ``SMALL`` times the step; gossip.bend_C_xi, _C_w and _d_w: its second difference
-    when one of them is 0, 1 or 2 times what it is, over B, which is 0 if B is linear in it. All other
-    constants are held.
+    when one of them is 0, 1 or 2 times what it is, over B, which is 0 if B is linear in it. All
+    other constants are held.
     Without triggering: gossip_kl and gossip_kl_most, which enclose the average's divergence from
     the posterior, gossip_kl_bound, Theorem 2's as rederived; gossip_bias and gossip_bias_bound, the
     limits of gossip_kl and of its bound; gossip_excess, gossip_kl less its limit.
