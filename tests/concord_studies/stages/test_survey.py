@@ -287,7 +287,14 @@ def test_what_verdicts_hang_on_is_committed_and_compared(tmp_path):
     assert ledger.changes(alone, expected, True).lines == (only,)
     expect(alone, expected, tmp_path)
     assert yaml.safe_load(expected.read_text()) == {"p": {"a": {"published": judgements.SEED}}}
-    assert yaml.safe_load((tmp_path / "expected_multiverse.yaml").read_text()) == both
+    universes = tmp_path / "expected_multiverse.yaml"
+    assert yaml.safe_load(universes.read_text()) == both
+    # What is no longer a claim is forgotten, but for studies that were not judged.
+    other = {"q": {"a": {"published": "robust"}}}
+    gone = {"p": {**both["p"], "gone": {"published": "robust"}}, **other}
+    universes.write_text(yaml.safe_dump(gone))
+    expect(alone, expected, tmp_path)
+    assert yaml.safe_load(universes.read_text()) == {**both, **other}
 
 
 # The number on which a verdict turns
