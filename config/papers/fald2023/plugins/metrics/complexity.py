@@ -16,10 +16,14 @@ from ..theory import CLIENTS, RENEWAL, TABLE_5
     labels={
         "communications": Label("communications, scenario A", "communications"),
         "iterations_b": Label("iterations, scenario B", "iterations"),
-        "physical_time_a": Label("physical time lambda, scenario A", "physical time"),
-        "physical_time_b": Label("physical time gamma K, scenario B", "physical time"),
-        "physical_round_a": Label("physical time between communications, scenario A", "per round"),
-        "physical_round_b": Label("physical time between communications, scenario B", "per round"),
+        "physical_time_a": Label("physical time lambda, scenario A", "physical time, A"),
+        "physical_time_b": Label("physical time gamma K, scenario B", "physical time, B"),
+        "physical_round_a": Label(
+            "physical time between communications, scenario A", "per round, A"
+        ),
+        "physical_round_b": Label(
+            "physical time between communications, scenario B", "per round, B"
+        ),
     },
 )
 def rows(m: Measurement) -> Iterator[Row]:
