@@ -203,7 +203,7 @@ def _move_to(update: Update, problem: QuadraticProblem) -> Update:
     """Return the update of a step on a problem, given that without gradients, and their gain."""
     gram = exact.block_diagonal(problem.gram)
 
-    def at(k: int) -> Affine:
+    def update_at(k: int) -> Affine:
         """Return the update of iteration k."""
         step = update.at(k)
         gain: Any = step.gradient_gain
@@ -211,7 +211,7 @@ def _move_to(update: Update, problem: QuadraticProblem) -> Update:
         matrix[:, : len(gram)] += gain @ gram
         return Affine(matrix, step.offset - gain @ problem.shift.ravel(), step.noise)
 
-    return replace(update, at=at)
+    return replace(update, at=update_at)
 
 
 def refuse_local_steps(samplers: Sequence[Algorithm]) -> None:
