@@ -125,7 +125,11 @@ def _lay_out(
 
     table: dict[tuple[str, ...], dict[tuple[str, ...], str]] = {}
     for cell, text in sorted(cells.items(), key=lambda item: item[0][:agent] not in first):
-        table.setdefault(cell_names(cell, down), {})[cell_names(cell, over)] = text
+        row, column = cell_names(cell, down), cell_names(cell, over)
+        if table.setdefault(row, {}).setdefault(column, text) != text:
+            raise ConcordError(
+                f"names: two numbers are called {' '.join((*row, *column))}; name them apart"
+            )
     shown = {cell_names(cell, down) for cell in cells if cell[:agent] in first}
     orders = [list(dict.fromkeys(values)) for values in zip(*cells, strict=True)]
     in_order = sorted(cells, key=lambda cell: [orders[place].index(cell[place]) for place in over])

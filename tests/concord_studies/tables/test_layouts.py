@@ -163,6 +163,12 @@ def test_what_differs_names_rows_and_what_belongs_together_is_one_cell(ends):
     assert made.columns[-4:] == ["metric", "value", "lo", "hi"]
 
 
+def test_two_numbers_of_one_name_are_refused(ends):
+    names = {"w2_exact": "distance", "w2_floor": "distance"}
+    with pytest.raises(ConcordError, match=r"names: two numbers are called .*distance; name them"):
+        final(ends[:1], metrics=["w2_exact", "w2_floor"], agents=[0, "network"], names=names)
+
+
 def test_agents_may_be_columns_and_conditions_say_whether_they_are_met(ends):
     everything.kind("metrics", "theorems")  # a study's own: its labels and conditions
     made = final(ends[:1], metrics=["w2", "lemma12.*"], across=["metric", "agent"])
