@@ -1,14 +1,17 @@
 """The identity of a run: its document states every option, so a default that changes is seen."""
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import msgspec
 import pytest
 
+import everything
 from concord import kinds
 from concord.errors import ConcordError
 from concord.hints import choices
 from concord.kinds import options_of
+from concord_studies import experiment
 from concord_studies.configuration.project import load_studies
 from concord_studies.digests import digest
 from concord_studies.runs.run import Run
@@ -90,3 +93,22 @@ def test_what_a_run_states_is_what_it_is_made_with(stated):
             if options is not None:
                 fields = {field.name for field in msgspec.structs.fields(options)}
                 assert fields <= set(whole[part]), part
+
+
+def test_runs_share_a_problem_where_they_have_the_same_data_and_nowhere_else(monkeypatch):
+    study = everything.studies()["bajwa2025"]
+    first, second, *_ = study.runs_of("logistic")
+    others = [
+        second.vary(agents=second.agents + 1),
+        second.vary(seed=second.seed + 1),
+        second.vary(problem=study.runs_of("steps")[0].problem),
+    ]
+    assert first.problem_digest == second.problem_digest
+    monkeypatch.setattr(Run, "build_problem", lambda run, resources: object())
+    monkeypatch.setattr(experiment, "sample_run", lambda run, problem: Mock())
+    monkeypatch.setattr(experiment, "measurement", lambda run, problem, *_: problem)
+    monkeypatch.setattr(experiment.metrics, "measure", lambda metrics, problem: problem)
+    runs = {str(number): run for number, run in enumerate([first, second, *others])}
+    problems, _ = experiment.build_experiment(study.path, runs).measure(Path("resources"))
+    assert problems["0"] is problems["1"]
+    assert len({id(problem) for problem in problems.values()}) == 1 + len(others)
