@@ -103,12 +103,13 @@ def test_runs_share_a_problem_where_they_have_the_same_data_and_nowhere_else(mon
         second.vary(seed=second.seed + 1),
         second.vary(problem=study.runs_of("steps")[0].problem),
     ]
-    assert first.problem_digest == second.problem_digest
+    digests = [run.problem_digest for run in (first, second, *others)]
+    assert digests[0] == digests[1]
+    assert len(set(digests)) == 1 + len(others)
     monkeypatch.setattr(Run, "build_problem", lambda run, resources: object())
     monkeypatch.setattr(experiment, "sample_run", lambda run, problem: Mock())
     monkeypatch.setattr(experiment, "measurement", lambda run, problem, *_: problem)
     monkeypatch.setattr(experiment.metrics, "measure", lambda metrics, problem: problem)
-    runs = {str(number): run for number, run in enumerate([first, second, *others])}
+    runs = {"one": first, "same": second, "other": others[0]}
     problems, _ = experiment.build_experiment(study.path, runs).measure(Path("resources"))
-    assert problems["0"] is problems["1"]
-    assert len({id(problem) for problem in problems.values()}) == 1 + len(others)
+    assert problems["one"] is problems["same"] is not problems["other"]
