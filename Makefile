@@ -7,8 +7,8 @@ PYTEST_ARGS ?=
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 8
 SNAKEMAKE := $(BIN)/snakemake
-# Progress bars, of snakemake-logger-plugin-rich.
-ARGUMENTS = --profile profiles/make --cores $(CORES) $(SNAKEMAKE_ARGS)
+# Progress bars, of snakemake-logger-plugin-rich. Ten seconds: see profiles/default.
+ARGUMENTS = --profile profiles/make --max-jobs-per-timespan 1000/10s --cores $(CORES) $(SNAKEMAKE_ARGS)
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Written last and named after the lock's checksum: it is missing after an interrupted set-up and
 # whenever the lock has changed.
