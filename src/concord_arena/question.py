@@ -145,9 +145,10 @@ class Question:
         return prices.count_iterations(self.wish.budget, paid, 10**9)
 
     def has_constant_errors(self, price: Mapping[str, float]) -> bool:
-        """Return whether mini-batch errors are approximated by their covariances over the fit.
+        """Return whether laws take the errors of mini-batches as equally large at all positions.
 
-        price: of an iteration, by unit.
+        Their covariances are then those over the fit. Short runs of the caller's own data are
+        computed exactly. price: of an iteration, by unit.
         """
         exact = self._knows_batch_errors and self.count_iterations(price, "agents") <= LONGEST_STEPS
         return self.wish.batch_size is not None and not exact

@@ -114,8 +114,11 @@ class Targets:
         section, _, file = rest.partition("/")
         if "=" in word and word.partition("=")[0] in plan.config:
             remedy = f"to set it, type: --config {word}"
+        elif scale := self._find_other_scale(word):
+            remedy = f"for results of this scale, add: --config scale={scale}"
         elif not word.startswith(f"{plan.results}/"):
-            remedy = nearest(word, rules)
+            files = (r.files(plan.results)[0] for r in self._list_results(plan.studies))
+            remedy = nearest(word, files if "/" in word else rules)
         else:
             study = plan.find_study(key)
             if section in ("figures", "tables") and file:
@@ -124,6 +127,12 @@ class Targets:
                 study.runs_of(section)
             remedy = nearest(word, [r.files(plan.results)[0] for r in self._list_results([key])])
         raise ConcordError(f"there is no target {word!r}; {remedy}")
+
+    def _find_other_scale(self, path: str) -> str | None:
+        """Return the scale whose results a path is among, if it is not the plan's."""
+        config = self.plan.config
+        others = {"smoke", "full"} - {config["scale"]}
+        return next((of for of in others if path.startswith(f"{config['results']}/{of}/")), None)
 
 
 def _list_makers(path: str, workflow: Any) -> list[str]:

@@ -40,6 +40,14 @@ TARGETS = {
         f"there is no target 'results/smoke/{PAPER}/figures/fig8.jpg'; "
         f"did you mean 'results/smoke/{PAPER}/figures/fig8.pdf'?"
     ),
+    f"result/smoke/{PAPER}/figures/fig8.pdf": (
+        f"there is no target 'result/smoke/{PAPER}/figures/fig8.pdf'; "
+        f"did you mean 'results/smoke/{PAPER}/figures/fig8.pdf'?"
+    ),
+    f"results/full/{PAPER}/figures/fig8.pdf": (
+        f"there is no target 'results/full/{PAPER}/figures/fig8.pdf'; "
+        "for results of this scale, add: --config scale=full"
+    ),
 }
 
 

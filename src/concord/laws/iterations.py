@@ -2,8 +2,8 @@
 
 A step that is given an ``Iteration`` in place of k computes with it as with a number: sums,
 multiples and remainders are iterations again. Each comparison, or conversion to a plain number, is
-recorded as a ``Question`` with its answer. Iterations with the same answers have the same step,
-since nothing else tells them apart. Comparisons of k with a number have one answer from some
+recorded as an ``IterationQuestion`` with its answer. Iterations with the same answers have the same
+step, since nothing else tells them apart. Comparisons of k with a number have one answer from some
 iteration on, and questions about a remainder repeat after the divisor, so that the cycle of most
 steps is known.
 """
@@ -30,7 +30,7 @@ CONVERSIONS = ("int", "float", "index", "hash", "str", "repr", "format", "abs", 
 ROUNDINGS = ("round", "trunc", "floor", "ceil")
 
 
-class Question(NamedTuple):
+class IterationQuestion(NamedTuple):
     """A recorded question about the number of an iteration, with the answer that a step got.
 
     ask: function of an iteration that returns the answer there. answer: the step's.
@@ -42,13 +42,13 @@ class Question(NamedTuple):
     cycle: Cycle | None
 
     def has_same_answer(self, k: int) -> bool:
-        """Return whether the answer at iteration k is the one that the step got."""
+        """Return whether iteration k has the answer that the step got where it asked."""
         return bool(self.ask(k) == self.answer)
 
 
-def make_number_question(k: int) -> Question:
+def make_number_question(k: int) -> IterationQuestion:
     """Return the question for the number k itself: no other iteration has the same answer."""
-    return Question(lambda number: number, k, None)
+    return IterationQuestion(lambda number: number, k, None)
 
 
 def join_cycles(cycles: Iterable[Cycle | None]) -> Cycle | None:
@@ -69,7 +69,7 @@ def find_cycle(function: Callable[[Any], object]) -> Cycle | None:
     cycle: Cycle | None = ALWAYS
     k = 0
     while cycle is not None and k < sum(cycle):
-        questions: list[Question] = []
+        questions: list[IterationQuestion] = []
         try:
             function(Iteration(k, questions))
         except OverflowError:  # too many questions
@@ -81,8 +81,8 @@ def find_cycle(function: Callable[[Any], object]) -> Cycle | None:
 class Iteration:
     """A tracing integer: a function of the iteration's number k that records its uses.
 
-    Every comparison, or value that a step takes from it, is a ``Question``, from which the period
-    of the step follows.
+    Every comparison, or value that a step takes from it, is an ``IterationQuestion``, from which
+    the period of the step follows.
 
     k: the present iteration. questions: the list to which questions are added. value: the function
     of k. slope: (a, c) if it is a k + c, else None. cycle: when its values repeat; None: unknown.
@@ -94,7 +94,7 @@ class Iteration:
     def __init__(
         self,
         k: int,
-        questions: list[Question],
+        questions: list[IterationQuestion],
         value: Callable[[int], int] = lambda k: k,
         slope: tuple[int, int] | None = (1, 0),
         cycle: Cycle | None = None,
@@ -106,7 +106,7 @@ class Iteration:
         """Record a question, and return its answer at this iteration."""
         if len(self._questions) == MOST_QUESTIONS:
             raise OverflowError(f"a step asks more than {MOST_QUESTIONS} questions about k")
-        self._questions.append(Question(ask, ask(self._k), cycle))
+        self._questions.append(IterationQuestion(ask, ask(self._k), cycle))
         return self._questions[-1].answer
 
     def _ask_number(self) -> int:

@@ -32,7 +32,7 @@ from concord.laws.iterations import (
     ALWAYS,
     Cycle,
     Iteration,
-    Question,
+    IterationQuestion,
     join_cycles,
     make_number_question,
 )
@@ -198,7 +198,7 @@ class _Reading(NamedTuple):
     """
 
     shared: Shared
-    questions: list[Question]
+    questions: list[IterationQuestion]
     results: np.ndarray
     chances: list[np.ndarray]
     maps: StepMaps
@@ -326,7 +326,7 @@ class _Steps:
 
     def _read_new(self, k: int, shared: Shared) -> _Reading:
         """Read step k as matrices. Random chains must move as they do without others at plain k."""
-        probe, questions = Script(len(SIZES)), list[Question]()
+        probe, questions = Script(len(SIZES)), list[IterationQuestion]()
         after, results, _ = self._take(k, shared, probe, plain=True)
 
         def call(script: Script) -> np.ndarray:
@@ -369,7 +369,7 @@ class _Steps:
 
     def _take(
         self, k: int, shared: Shared, script: Script, plain: bool = False
-    ) -> tuple[Shared, np.ndarray, list[Question]]:
+    ) -> tuple[Shared, np.ndarray, list[IterationQuestion]]:
         """Take step k from a script's state with given shared fields.
 
         plain: whether k is handed over as a plain number. Returns the next shared fields, the
@@ -388,9 +388,9 @@ class _Steps:
 
     def _advance(
         self, state: Any, k: int, script: Script, plain: bool = False
-    ) -> tuple[Any, ScriptedNetwork, list[Question]]:
+    ) -> tuple[Any, ScriptedNetwork, list[IterationQuestion]]:
         """Take step k from a state; return the next, its network, and what was asked of k."""
-        questions: list[Question] = []
+        questions: list[IterationQuestion] = []
         number: Any = Iteration(k, questions)
         if plain or self._plain:
             number, questions = k, [make_number_question(k)]

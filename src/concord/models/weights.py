@@ -108,7 +108,7 @@ class WeightPosterior(OneDataSet):
 
     @cached_property
     def numbers_of_row(self) -> int:
-        """The numbers that a gradient holds of each row at once."""
+        """The count of numbers that a gradient keeps in memory for each row of data."""
         raise NotImplementedError
 
     def draw_start(self, rng: np.random.Generator) -> Array:

@@ -57,7 +57,9 @@ class SignedFeatures(NamedTuple):
 def minimize(
     data: SignedFeatures, curvature: np.ndarray, linear: np.ndarray, start: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the minimizers of A agents, (A, chains, dim), and their cost, (A, chains).
+    """Return the minimizers of the module's objective, and the gradients that they cost.
+
+    There are A agents, with a problem for each chain: (A, chains, dim), and (A, chains).
 
     curvature: c, positive, (A,). linear: b, (A, chains, dim). start: a guess, of the same shape.
 

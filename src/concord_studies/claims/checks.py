@@ -447,7 +447,7 @@ class Trend(_Rule):
     paired: Annotated[bool, "pairs are compared data set by data set"] = False
 
     def pair(self, ours: Numbers) -> np.ndarray:
-        """Return the axis' value of every number, one for each."""
+        """Return the place of each number on the axis along which the trend is read, (numbers,)."""
         return _require_one_each("a trend", ours, self.axis)
 
     def exceed(self, ours: Numbers) -> Result:
@@ -504,7 +504,7 @@ class Rate(_Rule):
     at_most: Annotated[float | None, "largest exponent"] = None
 
     def pair(self, ours: Numbers) -> np.ndarray:
-        """Return the axis' value of every number, one for each."""
+        """Return the place of each number on the axis whose power it is to follow, (numbers,)."""
         return _require_one_each("an exponent", ours, self.against)
 
     def exceed(self, ours: Numbers) -> Result:

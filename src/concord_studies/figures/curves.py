@@ -93,7 +93,10 @@ USUAL = ("intervals", "exact", "recorded", "floor", "point")  # layers
 HALF_DECADE = math.sqrt(10)
 
 
-Layers = Annotated[tuple[ChosenLayer, ...], "what is drawn beside the estimates"]
+Layers = Annotated[
+    tuple[ChosenLayer, ...],
+    f"what is drawn beside the estimates, in the place of {', '.join(USUAL[:-1])} and {USUAL[-1]}",
+]
 Printed = Annotated[tuple[float, ...], "numbers in print, hairlines that leave the right edge"]
 Scale = Literal["linear", "log"]
 Limits = tuple[float | None, float | None]

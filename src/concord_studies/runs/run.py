@@ -119,8 +119,13 @@ class Run(Keys, kw_only=True, dict=True, eq=False):
         A ConcordError that names ``where`` and the key below it.
         """
         network = self.network_of_agents
-        with prefix_errors(f"{self.where}.agents"):
-            self.problem.module.check(self.problem.params, self.agents)
+        options = self.problem.params
+        try:
+            self.problem.module.check(options, self.agents)
+        except ConcordError as error:  # of an option, which it begins with, or of the agents
+            is_option = str(error).partition(":")[0] in options.__struct_fields__
+            place = "problem." if is_option else "agents: "
+            raise ConcordError(f"{self.where}.{place}{error}") from None
         with prefix_errors(self.where):
             for name in (*self.data_sets, *self.optional_data_sets):
                 registry.files_of(name)
