@@ -393,9 +393,12 @@ class Order(_Rule):
         names = list(dict.fromkeys(words.metric(n.quantity.metric) for n in (lower, higher)))
         against = f"{lower.owner_text(i)} against {higher.owner_text(j)}; {' against '.join(names)}"
         limit = _choose(excess, "below", "not below", "not surely below")
-        ratio = f"over {sets[worst]} data sets {number_text(*np.exp(logs[:, worst]))}"
-        text = f"mean ratio {ratio} ({against}), {limit} {self.factor:g}"
-        return Result(excess, text, says_what=True, sets=sets)
+        with np.errstate(over="ignore"):
+            ratio = np.exp(logs[:, worst])
+        mean = f"mean ratio over {sets[worst]} data sets {number_text(*ratio)}"
+        what = f"{names[0]}, mean ratio" if len(names) == 1 else "mean ratio"
+        margin = Margin.from_ends(ratio, high=self.factor, what=what)
+        return Result(excess, f"{mean} ({against}), {limit} {self.factor:g}", margin, True, sets)
 
     def _exceed_over_tasks(
         self, lower: Numbers, higher: Numbers, pairs: Sequence[tuple[int, int]]
