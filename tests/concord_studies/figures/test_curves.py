@@ -370,7 +370,7 @@ def test_a_slope_stands_beside_what_falls() -> None:
     (slope,) = [line for line in figure.axes[0].lines if line.get_label() == "_slope"]
     (x0, y0), (x1, y1) = slope.get_xydata()
     assert (x0, x1) == (10, 100) and y1 / y0 == pytest.approx(10**-0.5)
-    assert [text.get_text() for text in figure.axes[0].texts][:1] == ["$k^{-0.5}$"]
+    assert "$k^{-0.5}$" in [text.get_text() for text in figure.axes[0].texts]
     figure = drawn(
         [trained("a", 1.0), flat], layers=[{"slopes": [-0.5]}], **options
     )  # the legend has one alone
