@@ -368,7 +368,11 @@ def _add_legends(params: Params, shown: Sequence[tuple[LinePanel, Axes]], drawn:
         style.legend_of(drawn.figure, marks)
         return
     entries = list({h.get_label(): h for panel in panels for h in panel.handles}.values())
-    entries = entries if len(entries) > 1 else []  # what does not differ needs no name
+    titled = all(
+        len(panel.lines) == 1 and panel.lines[0].text.lower() in panel.cell.title.lower()
+        for panel in panels
+    )
+    entries = [] if len(entries) < 2 or titled else entries  # names that a reader needs
     drawn.with_legend([*entries, *_list_patterns(params, panels)], marks)
 
 

@@ -73,8 +73,8 @@ class Line:
 
     @property
     def is_dense(self) -> bool:
-        """Return whether the line has more points than a panel has room for dashes and markers."""
-        return len(self.main.value) > DENSE and self.params.x.counts == _axes.ITERATION
+        """Return whether an estimate has more points than there is room for dashes and markers."""
+        return self.law is None and len(self.estimate.value) > DENSE
 
     @property
     def is_muted(self) -> bool:

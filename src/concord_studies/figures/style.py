@@ -146,7 +146,7 @@ LOOKS = {
     **{"topology": TOPOLOGIES, "training": TRAININGS},
 }
 # Colors of values without a look of their own, by label.
-POOLS = dict.fromkeys(LOOKS, (*PALETTE, *MORE)) | {"topology": tuple(_EARTH)}
+POOLS = dict.fromkeys(LOOKS, (*PALETTE, *MORE)) | {"topology": tuple(reversed(_EARTH))}
 READINGS = {
     "published": "equations",
     "corrected": "corrected equations",
