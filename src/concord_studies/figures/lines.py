@@ -360,7 +360,7 @@ def mark_divergence(panel: LinePanel, axes: Axes) -> None:
         part, first = line.diverged.fraction, f"$k$ = {line.diverged.iteration:g}"
         who = "" if panel.params.lines == "agent" else f"{line.text}: "
         share = "all" if part >= 1 else f"{100 * part:.2g} % of the"
-        text = f"{who}{share} chains diverged,\nthe first at {first}"
+        text = f"{who}{share}\nchains diverged,\nthe first at {first}"
         if line.run.run.get("chains") == 1:
             text = f"{who}diverged at {first}"
         at, color = float([*out, line.diverged_at][0]), style.darken(line.look.color)

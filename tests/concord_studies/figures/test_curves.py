@@ -248,7 +248,7 @@ def test_a_diverged_run_stops_at_a_cross(scale):
     assert axes.bbox.contains(*place)
     assert axes.get_ylim()[1] < 100
     assert [text.get_text() for text in axes.texts if "diverged" in text.get_text()] == [
-        "D-ULA: 25 % of the chains diverged,\nthe first at $k$ = 37"
+        "D-ULA: 25 % of the\nchains diverged,\nthe first at $k$ = 37"
     ]
     assert "diverged" in legend(figure)
     # A curve that ends early does not shorten the axis.
