@@ -294,3 +294,10 @@ def test_samplers_of_a_paper_have_colors_of_their_own(study):
                 sampler = words.kind_in_sentence("sampler", str(value))  # one for two readings
                 assert named.setdefault(sampler, look.color) == look.color
     assert len(set(named.values())) == len(named)
+
+
+def test_what_is_dashed_is_named_even_if_all_is():
+    texts = [
+        text.get_text() for text in figure(lines="reading", agents=["average"]).legends[0].texts
+    ]
+    assert "average" in texts
