@@ -61,20 +61,21 @@ class Line:
     @property
     def options(self) -> dict[str, Any]:
         """The line's options for matplotlib; first lines and single points have markers."""
-        marker = self.look.marker if self.first and not self.is_dense else ""
+        marker = self.look.marker if self.first and not self.is_trace else ""
         if len(self.main.value) == 1:
             marker = self.look.marker or "o"
         return {**self.look.line, "marker": marker, "linestyle": self.pattern, **self.drawn_as}
 
     @property
     def pattern(self) -> Any:
-        """Return the line's pattern: dashed for the average, solid for an agent or a dense line."""
-        return style.AVERAGE_STYLE if self.agent == AVERAGE and not self.is_dense else "-"
+        """Return the line's pattern: dashed for the average, solid for an agent or a trace."""
+        return style.AVERAGE_STYLE if self.agent == AVERAGE and not self.is_trace else "-"
 
     @property
-    def is_dense(self) -> bool:
-        """Return whether an estimate has more points than there is room for dashes and markers."""
-        return self.law is None and len(self.estimate.value) > DENSE
+    def is_trace(self) -> bool:
+        """Return whether the line is one of single draws, too many for dashes and markers."""
+        points, known = self.estimate.value, np.isfinite(self.estimate.lo).any()
+        return self.law is None and len(points) > DENSE and not known
 
     @property
     def is_muted(self) -> bool:
@@ -325,7 +326,7 @@ def draw_lines(panel: LinePanel, axes: Axes) -> None:
         x, y = line.main.iteration, line.main.value
         width = 0.9 if many else style.RC["lines.linewidth"]
         look = {
-            "linewidth": 0.6 if line.is_muted or line.is_dense else width,
+            "linewidth": 0.6 if line.is_muted or line.is_trace else width,
             "markersize": 2.8 if many else style.RC["lines.markersize"],
             "markevery": panel.choose_places(index, x).tolist(),
             "zorder": 1.85 if line.is_muted else panel.place_above(index),
