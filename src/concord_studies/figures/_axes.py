@@ -1,7 +1,7 @@
 """Axes: what x counts, ticks of log scales, and marks at the edges of a panel."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from matplotlib import ticker
@@ -12,6 +12,7 @@ from concord_studies import metrics, results
 from concord_studies.figures import style
 from concord_studies.results import Measured
 
+EDGE = 0.93  # of a panel: beyond it a line ends at the right edge
 ITERATION, SHARE = "iteration", "share"
 Price = Annotated[
     str,
@@ -96,22 +97,48 @@ def mark_printed(axes: Axes, values: Sequence[float]) -> None:
             axes.annotate(f"{value:g}", (1.04, value), xycoords=transform, **note)
 
 
-def label_ends(axes: Axes, ends: Sequence[tuple[str, str, float]]) -> None:
-    """Write the names of lines at the right edge, beside their last values, without overlaps.
+class End(NamedTuple):
+    """What is written at the end of a line: its text and color, and the line's last point."""
 
-    ends: text, color and last y value of each line.
+    text: str
+    color: str
+    x: float
+    y: float
+
+
+def label_ends(axes: Axes, ends: Sequence[End]) -> None:
+    """Write names and last values where lines end, beside each other without overlaps.
+
+    They are at the right edge of a panel, or right of the last points of lines that end before it.
     """
+    inside = axes.transData + axes.transAxes.inverted()
+    places = [float(inside.transform((end.x, end.y))[0]) for end in ends]
+    groups: dict[float, list[End]] = {}
+    for place, end in sorted(zip(places, ends, strict=True), key=lambda pair: pair[0]):
+        near = next((x for x in groups if place - x < 0.1), place)  # room for four digits
+        groups.setdefault(1.02 if place > EDGE else near, []).append(end)
+    for place, group in groups.items():
+        look: dict[str, Any] = {
+            "xycoords": "axes fraction",
+            "va": "center",
+            "fontsize": style.SMALL,
+        }
+        look |= {"bbox": style.PLATE, "zorder": 4} if place < EDGE else {}
+        x = place if place > 1 else max(p for p in places if p - place < 0.1) + 0.02
+        for end, y in zip(group, _spread(axes, [end.y for end in group]), strict=True):
+            axes.annotate(end.text, (x, y), **look, color=end.color)
+
+
+def _spread(axes: Axes, values: Sequence[float]) -> np.ndarray:
+    """Return heights of lines of text, in parts of a panel, that are nearest to y values."""
     from scipy.optimize import isotonic_regression  # most of a second
 
-    if not ends:
-        return
-    places = np.array([axes.transData.transform((1, y))[1] for _, _, y in ends])
+    places = np.array([axes.transData.transform((1, y))[1] for y in values])
     height = style.SMALL * 1.25 * axes.get_figure(root=True).dpi / 72  # type: ignore[union-attr]
     order, bottom, top = np.argsort(places), axes.bbox.y0, axes.bbox.y1
     above = height * np.arange(len(order))  # what names below a name need
     spread = isotonic_regression(places[order] - above).x
     spread = spread.clip(bottom, top - height * (len(order) - 1)) + above
-    for index, y in zip(order, (spread - bottom) / (top - bottom), strict=True):
-        text, color, _ = ends[index]
-        look: Any = {"xycoords": "axes fraction", "va": "center", "fontsize": style.SMALL}
-        axes.annotate(text, (1.02, y), **look, color=color)
+    heights = np.empty(len(order))
+    heights[order] = (spread - bottom) / (top - bottom)
+    return heights

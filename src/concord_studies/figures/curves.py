@@ -340,22 +340,23 @@ def _set_x(panel: LinePanel, axes: Axes) -> None:
         axes.set_xticks([start], [f"{start:g}"])
 
 
-def _list_ends(panel: LinePanel, low: float, high: float) -> list[tuple[str, str, float]]:
-    """Return the labels at the ends of a panel's lines: text, color and last y value of each.
+def _list_ends(panel: LinePanel, low: float, high: float) -> list[_axes.End]:
+    """Return the labels at the ends of a panel's lines, and of what its layers draw.
 
     On a log axis they have the values between its limits, unless printed numbers stand there; and
     names if no legend has them. Lines with one label have it once, in gray.
     """
-    ends: dict[str, tuple[str, float]] = {}
+    ends: dict[str, _axes.End] = {}
     for line in panel.lines:
         counted = panel.is_log and not (panel.params.printed or line.diverged or line.is_muted)
-        for value in line.last_value.tolist():
+        for x, value in line.last_point:
             parts = [line.text] * (panel.params.legend == "ends")
             parts += [style.round_number(value)] * bool(counted and low <= value <= high)
             if text := ", ".join(parts):
                 color = style.NOTE if text in ends else style.darken(line.look.color)
-                ends[text] = (color, value)
-    return [(text, *end) for text, end in ends.items()]
+                ends[text] = _axes.End(text, color, x, value)
+    of_layers = (end for layer in panel.params.layers for end in layer.params.list_ends(panel))
+    return [*ends.values(), *of_layers]
 
 
 def _add_legends(params: Params, shown: Sequence[tuple[LinePanel, Axes]], drawn: Panels) -> None:
@@ -370,14 +371,18 @@ def _add_legends(params: Params, shown: Sequence[tuple[LinePanel, Axes]], drawn:
         style.legend_of(drawn.figure, marks)
         return
     entries = list({h.get_label(): h for panel in panels for h in panel.handles}.values())
-    entries = entries if len(entries) > 1 else []  # what does not differ needs no name
+    titled = all(
+        len(panel.lines) == 1 and panel.lines[0].text.lower() in panel.cell.title.lower()
+        for panel in panels
+    )
+    entries = [] if len(entries) < 2 or titled else entries  # names that a reader needs
     drawn.with_legend([*entries, *_list_patterns(params, panels)], marks)
 
 
 def _list_patterns(params: Params, panels: Sequence[LinePanel]) -> list[Artist]:
-    """Return the legend's entries of line patterns, if there are several."""
+    """Return the legend's entries of line patterns, if there are several or the one is dashed."""
     shown = [p for p in panels if p.params.lines != "agent" and not p.params.x.over]
     lines = [line for panel in shown for line in panel.lines if not line.drawn_as]
     patterns = {style.name("agent", line.agent, params.names): line.pattern for line in lines}
     entries = [style.entry(text, color=style.GRAY, linestyle=p) for text, p in patterns.items()]
-    return [*entries] if len(entries) > 1 else []
+    return [*entries] if len(entries) > 1 or any(p != "-" for p in patterns.values()) else []

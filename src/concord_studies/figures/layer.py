@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
+    from concord_studies.figures._axes import End
     from concord_studies.figures.lines import Line, LinePanel
 
 
@@ -53,6 +54,10 @@ class Layer(Options):
 
     def draw(self, panel: LinePanel, axes: Axes) -> None:
         """Draw the layer's marks, besides the panel's lines and levels, which are drawn anyway."""
+
+    def list_ends(self, panel: LinePanel) -> Iterator[End]:
+        """Yield what is to be written at the ends of the layer's marks, beside those of lines."""
+        yield from ()
 
     def legend(self, panels: Sequence[LinePanel], labels: Collection[Any]) -> Iterator[Artist]:
         """Yield the legend's entries of the layer, for all panels that have it.

@@ -15,6 +15,7 @@ from concord_studies.figures.panels import Cell, split_lines
 from concord_studies.results import AVERAGE, Divergence, Measured, Series
 
 Params = Any  # those of curves, of one panel
+DENSE = 400  # points
 NOTHING = Series.without_intervals(np.zeros(0), np.zeros(0))
 
 
@@ -60,15 +61,21 @@ class Line:
     @property
     def options(self) -> dict[str, Any]:
         """The line's options for matplotlib; first lines and single points have markers."""
-        marker = self.look.marker if self.first else ""
+        marker = self.look.marker if self.first and not self.is_trace else ""
         if len(self.main.value) == 1:
             marker = self.look.marker or "o"
         return {**self.look.line, "marker": marker, "linestyle": self.pattern, **self.drawn_as}
 
     @property
     def pattern(self) -> Any:
-        """Return the line's pattern: dashed for the average, solid for an agent."""
-        return style.AVERAGE_STYLE if self.agent == AVERAGE else "-"
+        """Return the line's pattern: dashed for the average, solid for an agent or a trace."""
+        return style.AVERAGE_STYLE if self.agent == AVERAGE and not self.is_trace else "-"
+
+    @property
+    def is_trace(self) -> bool:
+        """Return whether the line is one of single draws, too many for dashes and markers."""
+        points, known = self.estimate.value, np.isfinite(self.estimate.lo).any()
+        return self.law is None and len(points) > DENSE and not known
 
     @property
     def is_muted(self) -> bool:
@@ -81,9 +88,10 @@ class Line:
         return self.estimate if self.law is None else self.law
 
     @property
-    def last_value(self) -> np.ndarray:
-        """Return the line's last finite y value, shape (1,), or (0,) where there is none."""
-        return self.main.value[np.isfinite(self.main.value)][-1:]
+    def last_point(self) -> list[tuple[float, float]]:
+        """Return the line's last finite point, x and y, in a list that is empty without one."""
+        last = np.flatnonzero(np.isfinite(self.main.value))[-1:]
+        return [(float(self.main.iteration[at]), float(self.main.value[at])) for at in last]
 
     @property
     def has_finite_interval(self) -> bool:
@@ -178,7 +186,7 @@ class LinePanel:
         """Return the legend's entries of the panel's lines, each text once."""
         size, looks = style.RC["lines.markersize"], {}
         for line in (line for line in self.lines if line.first):
-            text = line.text if len(line.last_value) or line.diverged else f"{line.text} (no point)"
+            text = line.text if line.last_point or line.diverged else f"{line.text} (no point)"
             looks[text] = line.options
         return [style.entry(text, **look | {"markersize": size}) for text, look in looks.items()]
 
@@ -290,8 +298,8 @@ def draw_levels(panel: LinePanel, axes: Axes) -> None:
 def list_levels_beyond(shown: Sequence[tuple[LinePanel, Axes]]) -> Iterator[Artist]:
     """Yield a legend's entry, with its values, for the levels of each name outside their panels.
 
-    Values that agree to 5 % are of one posterior. Each has the letters of its panels, unless it is
-    that of all.
+    Values that agree to 5 % are of one posterior. Each has the letters of its panels, unless there
+    is one for all of them.
     """
     beyond: dict[str, dict[float, set[str]]] = {}
     looks = {}
@@ -303,8 +311,9 @@ def list_levels_beyond(shown: Sequence[tuple[LinePanel, Axes]]) -> Iterator[Arti
                 same = (other for other in values if math.isclose(value, other, rel_tol=0.05))
                 values.setdefault(next(same, value), set()).add(str(axes.get_label()))
     for text, values in beyond.items():
+        partly = any(len(of) < len(shown) for of in values.values())
         parts = [
-            style.round_number(value) + f" ({', '.join(sorted(of))})" * (len(of) < len(shown))
+            style.round_number(value) + f" ({', '.join(sorted(of))})" * partly
             for value, of in values.items()
         ]
         yield style.entry(f"{text}, off the axis: {', '.join(parts)}", **looks[text])
@@ -317,7 +326,7 @@ def draw_lines(panel: LinePanel, axes: Axes) -> None:
         x, y = line.main.iteration, line.main.value
         width = 0.9 if many else style.RC["lines.linewidth"]
         look = {
-            "linewidth": 0.6 if line.is_muted else width,
+            "linewidth": 0.6 if line.is_muted or line.is_trace else width,
             "markersize": 2.8 if many else style.RC["lines.markersize"],
             "markevery": panel.choose_places(index, x).tolist(),
             "zorder": 1.85 if line.is_muted else panel.place_above(index),
@@ -352,7 +361,7 @@ def mark_divergence(panel: LinePanel, axes: Axes) -> None:
         part, first = line.diverged.fraction, f"$k$ = {line.diverged.iteration:g}"
         who = "" if panel.params.lines == "agent" else f"{line.text}: "
         share = "all" if part >= 1 else f"{100 * part:.2g} % of the"
-        text = f"{who}{share} chains diverged,\nthe first at {first}"
+        text = f"{who}{share}\nchains diverged,\nthe first at {first}"
         if line.run.run.get("chains") == 1:
             text = f"{who}diverged at {first}"
         at, color = float([*out, line.diverged_at][0]), style.darken(line.look.color)

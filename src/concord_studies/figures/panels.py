@@ -122,11 +122,22 @@ class Panels:
         return zip(self.cells, self.axes, strict=True)
 
     def label(self, x: str, y: str) -> None:
-        """Label x below the lowest panel of each column, and y where the axis is not shared."""
+        """Label x below the lowest panel of each column, and y where the axis is not shared.
+
+        Where panels of a column have other x axes each of their rows is labelled.
+        """
         others = [cell for cell in self.cells if cell.runs]
+        shown = [(cell, axes.get_xlim()) for cell, axes in self if cell.runs]
+        alone = {
+            cell.row
+            for cell, limits in shown
+            for c, below in shown
+            if c.column == cell.column and c.row > cell.row and below != limits
+        }
         for cell, axes in self:
             left = any(c.row == cell.row and c.column < cell.column for c in others)
-            if not any(c.column == cell.column and c.row > cell.row for c in others):
+            below = any(c.column == cell.column and c.row > cell.row for c in others)
+            if not below or cell.row in alone:
                 axes.set_xlabel(x)
             if not left:
                 axes.set_ylabel(y)

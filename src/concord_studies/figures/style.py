@@ -5,9 +5,10 @@ also has a marker of its own, so that gray prints can be read.
 
 One code has one meaning in all figures. A color is a sampler's or a network's, and no network has a
 sampler's; agents, which are exchangeable, are steps of one blue-gray ramp with markers; readings
-are gray, filled (equations) or hollow (released code); values of any other label take the
-palette's colors, which then mean nothing beyond the figure. Dashed is the agents' average, dotted a
-floor, open circles are what authors recorded, black hairlines that leave the panel what is printed.
+are gray, filled (equations) or hollow (released code); numbers are steps of a ramp from violet to
+green, and values of any other label of one from blue to red, which mean nothing beyond the figure.
+Dashed is the agents' average, dotted a floor, open circles are what authors recorded, black
+hairlines that leave the panel what is printed.
 Where the exact law is known it is the line, and its estimate a pale line beneath.
 """
 
@@ -92,6 +93,8 @@ MORE = (
 )
 # Ordered values take ordered colors: matplotlib's viridis at even steps, without its pale half.
 ORDERED = ("#440154", "#46327E", "#365C8D", "#277F8E", "#1FA187")
+# Values of labels that name no sampler: matplotlib's plasma, without its pale part.
+VALUES = ("#0D0887", "#6A00A8", "#A72197", "#CC4778", "#E16462")
 NOTE = "#555555"  # the color of what is written beside lines
 MUTED = "#949494"  # lines that stand back
 
@@ -116,6 +119,15 @@ SAMPLERS = {
     "local_sgld_one_step": (MORE[4], "D"),
     "choco_sgld": (MORE[5], "v"),
 }
+# Of one paper each: FALD and its rivals, DSGLD by its local updates, D-MALA, kinds of ADMM.
+OF_PAPERS = {
+    **{"fald": ("#B41E1E", "o"), "vr_fald": ("#3D5BD9", "s"), "lsd": ("#2D0F3C", "^")},
+    **{"qlsd": ("#6520B0", "D"), "qlsd_pp": ("#8778E1", "v"), "fsgld_1": SAMPLERS["fsgld"]},
+    **{"dsgld_1": ("#3AA293", "o"), "dsgld_10": ("#217568", "s"), "dsgld_100": ("#0E4038", "^")},
+    **{"released": SAMPLERS["d_mala"], "released_small": ("#5F8F1E", "D")},
+    **{"mala": ("#D26969", "v"), "unadjusted": ("#6B0F24", "X")},
+    **{"bayes": ("#1F45B5", "o"), "bregman": ("#C0392B", "s"), "federated": ("#4A4A4A", "^")},
+}
 ENTRIES = {**SAMPLERS, "admm": SAMPLERS["d_admms"]}  # of the arena
 PAPERS = "_paper"  # ends the name of an entry with a paper's own settings: hollow markers
 _NETWORKS = ("complete", "ring", "no_edges", "star", "path", "grid", "erdos_renyi", "edge_list")
@@ -128,7 +140,13 @@ TRAININGS = {
     "triggered": (ORANGE, "v"),
     "isolated": (GRAY, "o"),
 }
-LOOKS = {"sampler": SAMPLERS, "entry": ENTRIES, "topology": TOPOLOGIES, "training": TRAININGS}
+_NAMED = {**SAMPLERS, **OF_PAPERS}
+LOOKS = {
+    **{"sampler": _NAMED, "method": _NAMED, "chain": _NAMED, "entry": ENTRIES},
+    **{"topology": TOPOLOGIES, "training": TRAININGS},
+}
+# Colors of values without a look of their own, by label.
+POOLS = dict.fromkeys(LOOKS, (*PALETTE, *MORE)) | {"topology": tuple(reversed(_EARTH))}
 READINGS = {
     "published": "equations",
     "corrected": "corrected equations",
@@ -257,8 +275,9 @@ def looks(key: str, values: Sequence[Any]) -> list[Look]:
     """Return the look of each value of a label; agents and samplers look the same in all figures.
 
     A plug-in looks like the kind that has its name, unless that is among the values. Numbers get an
-    ordered color scale; values without a look of their own take the palette's colors in order,
-    those not yet in use first. key: the label.
+    ordered color scale, and so do the values of a label that names neither samplers nor networks;
+    others without a look of their own take the palette's colors in order, those not yet in use
+    first. key: the label.
     """
     if key == "agent":
         return [_agent_look(value) for value in values]
@@ -270,7 +289,11 @@ def looks(key: str, values: Sequence[Any]) -> list[Look]:
         ]
     if len(values) > 1 and all(words.is_number(value) for value in values):
         return _rank_looks(values)
-    fixed = {name: Look(*look) for name, look in LOOKS.get(key.split(".")[0], {}).items()}
+    if (label := key.split(".")[0]) not in LOOKS:
+        places = np.linspace(0, 1, max(len(values), 2))
+        colors = [_mix_along(VALUES, place) for place in places]
+        return [Look(c, MARKERS[n % len(MARKERS)]) for n, c in enumerate(colors[: len(values)])]
+    fixed = {name: Look(*look) for name, look in LOOKS[label].items()}
     fixed |= {f"{name}{PAPERS}": replace(look, hollow=True) for name, look in fixed.items()}
     texts = {str(value) for value in values}
     for text in texts - fixed.keys():
@@ -280,7 +303,7 @@ def looks(key: str, values: Sequence[Any]) -> list[Look]:
             fixed[text] = fixed[same[-1]]
     used = {fixed[text].color for text in texts & fixed.keys()}
     others = sum(str(value) not in fixed for value in values)
-    pool = [color for color in (*PALETTE, *MORE) if color not in used]
+    pool = [color for color in POOLS[label] if color not in used]
     taken = {look.color for look in fixed.values()}
     pool = sorted(pool, key=taken.__contains__)  # colors that mean something else come last
     free = (Look(pool[n % len(pool)], MARKERS[-1 - n % len(MARKERS)]) for n in range(others))
@@ -296,12 +319,18 @@ def _agent_look(agent: Any) -> Look:
 
 def _rank_looks(values: Sequence[float]) -> list[Look]:
     """Return a look for each number, with colors of one scale in the numbers' order."""
-    ramp, steps = np.array([to_rgb(color) for color in ORDERED]), np.linspace(0, 1, len(ORDERED))
     looks = []
     for rank in map(sorted(values).index, values):
-        color: Any = [np.interp(rank / (len(values) - 1), steps, part) for part in ramp.T]
-        looks.append(Look(to_hex(color), MARKERS[rank % len(MARKERS)]))
+        color = _mix_along(ORDERED, rank / (len(values) - 1))
+        looks.append(Look(color, MARKERS[rank % len(MARKERS)]))
     return looks
+
+
+def _mix_along(ramp: Sequence[str], place: float) -> str:
+    """Return the color at a place of a ramp, from 0 to 1."""
+    parts, steps = np.array([to_rgb(color) for color in ramp]).T, np.linspace(0, 1, len(ramp))
+    color: Any = [np.interp(place, steps, part) for part in parts]
+    return to_hex(color)
 
 
 def contrast(color: Any, other: Any = "white") -> float:

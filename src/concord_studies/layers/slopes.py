@@ -1,38 +1,42 @@
 """Powers of k, a line for each curve that falls, on log axes."""
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Annotated, Any
+from collections.abc import Iterator
+from typing import Annotated
 
-from matplotlib.artist import Artist
+import numpy as np
 from matplotlib.axes import Axes
 
 from concord_studies.figures import style
+from concord_studies.figures._axes import End
 from concord_studies.figures.layer import Layer
 from concord_studies.figures.lines import LinePanel
 
 
 class Params(Layer):
-    """Lines k^p above the curves."""
+    """Lines k^p above the curves, with their names at their ends."""
 
     exponents: Annotated[tuple[float, ...], "exponents p of k, one beside each line in turn"]
 
     def draw(self, panel: LinePanel, axes: Axes) -> None:
-        """Draw a power above each falling curve, named at its end if there are several."""
-        for line, exponent in zip(panel.lines, self.exponents, strict=False):
+        """Draw a power above each falling curve."""
+        for ends, along, _ in self._list_powers(panel):
+            axes.plot(ends, along, **style.POINT, zorder=1.9, label="_slope")
+
+    def list_ends(self, panel: LinePanel) -> Iterator[End]:
+        """Yield the name of each power."""
+        for ends, along, exponent in self._list_powers(panel):
+            yield End(f"$k^{{{exponent:g}}}$", style.NOTE, float(ends[1]), float(along[1]))
+
+    def _list_powers(self, panel: LinePanel) -> list[tuple[np.ndarray, np.ndarray, float]]:
+        """Return the ends of the line of each power, x and y, and its exponent."""
+        falling = []
+        for line in panel.lines:
             x, y = line.main.iteration, line.main.value
             shown = (x > 0) & (x >= (panel.params.x.limits[0] or 0)) & (y > 0)
             x, y = x[shown], y[shown]
-            if not len(x) or y[-1] > 0.7 * y[0]:
-                continue  # nothing that falls
-            ends = x[[0, -1]]
-            along = 1.35 * y[0] * (ends / x[0]) ** exponent
-            axes.plot(ends, along, **style.POINT, zorder=1.9, label="_slope")
-            if len(self.exponents) > 1:  # else the legend has its name
-                look: dict[str, Any] = {"fontsize": style.SMALL, "color": style.NOTE, "ha": "left"}
-                look |= {"va": "center", "textcoords": "offset points", "annotation_clip": False}
-                axes.annotate(f"$k^{{{exponent:g}}}$", (ends[1], along[1]), (3, 0), **look)
-
-    def legend(self, panels: Sequence[LinePanel], labels: Collection[Any]) -> Iterator[Artist]:
-        """Yield an entry for a single power."""
-        if len(self.exponents) == 1:
-            yield style.entry(f"$k^{{{self.exponents[0]:g}}}$", **style.POINT)
+            if len(x) and y[-1] <= 0.7 * y[0]:
+                falling.append((x[[0, -1]], 1.35 * y[0]))
+        return [
+            (ends, start * (ends / ends[0]) ** exponent, exponent)
+            for (ends, start), exponent in zip(falling, self.exponents, strict=False)
+        ]

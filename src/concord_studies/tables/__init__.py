@@ -10,19 +10,21 @@ from typing import Any
 
 from concord_studies import markup, results
 
+LIMIT = 40  # rows: what a page holds
+
 
 @dataclass(frozen=True)
 class Layout:
-    """A table for readers: texts in rows.
+    """A table for readers: texts in rows, of which they see the first ``LIMIT``.
 
-    labels: the number of leading columns that name the row. shown: the number of rows that are not
-    folded away.
+    labels: the number of leading columns that name the row. more: the number of rows, besides
+    these, that only the long form has.
     """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     labels: int
-    shown: int = 40
+    more: int = 0
 
 
 @dataclass(frozen=True)
@@ -44,20 +46,23 @@ class Table:
         return markup.table(self.columns, self.rows)
 
     def markdown(self) -> str:
-        """Return the layout as Markdown, with long tables' further rows in a fold."""
-        layout, shown = self.layout, self.layout.shown
-        lines = self._markdown_rows(layout.rows[:shown])
-        if rest := layout.rows[shown:]:
-            summary = f"{len(rest)} more of {len(layout.rows)} rows"
-            lines += ["", *markup.fold(summary, self._markdown_rows(rest))[:-1]]
-        return "\n".join([*lines, *(["", markup.markdown(self.note)] if self.note else []), ""])
-
-    def _markdown_rows(self, rows: Sequence[Sequence[str]]) -> list[str]:
-        """Return rows of the layout below its columns' heads as Markdown."""
-        labels = self.layout.labels
-        cells = ([markup.markdown(cell) for cell in row] for row in _blank_repeats(rows, labels))
+        """Return the layout as Markdown."""
+        labels, rows = self.layout.labels, self._list_rows()
+        cells = ([markup.markdown(cell) for cell in row] for row in rows)
         heads = [markup.markdown(column) for column in self.layout.columns]
-        return markup.markdown_table(heads, cells, labels)
+        lines = markup.markdown_table(heads, cells, labels)
+        return "\n".join([*lines, *(["", markup.markdown(self._below)] if self._below else []), ""])
+
+    def _list_rows(self) -> list[list[str]]:
+        """Return the rows that readers see, without names that repeat."""
+        return _blank_repeats(self.layout.rows[:LIMIT], self.layout.labels)
+
+    @property
+    def _below(self) -> str:
+        """Return the number of rows that the long form alone has, and the note."""
+        more = self.layout.more + max(0, len(self.layout.rows) - LIMIT)
+        rest = f"The CSV file of this table has {more} more such rows." if more else ""
+        return " ".join(filter(None, [rest, self.note]))
 
     def latex(self, title: str) -> str:
         """Return the layout as LaTeX, for the packages booktabs and longtable."""
@@ -65,7 +70,7 @@ class Table:
         sides = "l" * layout.labels + "r" * (len(layout.columns) - layout.labels)
         head, *rows = (
             " & ".join(map(markup.latex, row)) + r" \\"
-            for row in [layout.columns, *_blank_repeats(layout.rows, layout.labels)]
+            for row in [layout.columns, *self._list_rows()]
         )
         lines = [
             r"% \usepackage{booktabs,longtable}",
@@ -76,7 +81,7 @@ class Table:
             *rows,
             r"\end{longtable}",
         ]
-        return "\n".join([*lines, *([markup.latex(self.note)] if self.note else []), ""])
+        return "\n".join([*lines, *([markup.latex(self._below)] if self._below else []), ""])
 
 
 def _blank_repeats(rows: Sequence[Sequence[str]], labels: int) -> list[list[str]]:

@@ -8,7 +8,8 @@ in its cell, too.
 """
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Annotated, Any
 
@@ -46,9 +47,9 @@ class Params(Options):
         Some[str],
         NamesLabel("what the columns are of: metric, agent, iteration, or a label of the runs"),
     ] = ("metric",)
-    first: Annotated[
+    shows: Annotated[
         dict[str, Any] | None,
-        NamesRuns("labels of the runs whose rows come first; the others are folded"),
+        NamesRuns("labels of the runs that readers see; the others are in the CSV file alone"),
     ] = None
     agent_ranges: Annotated[
         bool, "agents by index are one row, with their least and their largest number"
@@ -82,22 +83,18 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
             {str(agent): None for run in runs for agent in run.metrics["agent"]}
         )
         raise ConcordError(f"no value of these metrics and agents; the runs have agents {agents}")
-    first = {_row_key(run, labels) for run in runs if matches(run.run, params.first or {})}
-    layout = _lay_out(params, keys, rows, first)
+    shown = {_row_key(run, labels) for run in runs if matches(run.run, params.shows or {})}
+    layout = _lay_out(params, keys, [row for row in rows if tuple(row[: len(keys) - 2]) in shown])
+    if len(shown) < len(runs):
+        layout = replace(layout, more=len(_lay_out(params, keys, rows).rows) - len(layout.rows))
     return Table([*keys, "metric", "value", "lo", "hi"], rows, layout)
 
 
-def _lay_out(
-    params: Params,
-    keys: Sequence[str],
-    rows: Sequence[Sequence[Any]],
-    first: Collection[Key],
-) -> Layout:
+def _lay_out(params: Params, keys: Sequence[str], rows: Sequence[Sequence[Any]]) -> Layout:
     """Lay out the rows of the long form as a table for readers.
 
     keys: the names of the entries with which each of the rows begins: experiment, labels, agent,
     iteration; metric, value and the interval's ends follow.
-    first: experiment and labels of the runs whose rows come first.
     """
     agent, iteration = keys.index("agent"), keys.index("iteration")
     groups: dict[Key, Numbers] = {}
@@ -121,16 +118,16 @@ def _lay_out(
 
     def cell_names(cell: Key, places: Sequence[int]) -> tuple[str, ...]:
         """Return the readers' texts of the entries of a cell's key at some indices."""
-        return tuple(_reader_text(dims[place], cell[place], params.names) for place in places)
+        name = _head_text if places is over else _reader_text
+        return tuple(name(dims[place], cell[place], params.names) for place in places)
 
     table: dict[tuple[str, ...], dict[tuple[str, ...], str]] = {}
-    for cell, text in sorted(cells.items(), key=lambda item: item[0][:agent] not in first):
+    for cell, text in cells.items():
         row, column = cell_names(cell, down), cell_names(cell, over)
         if table.setdefault(row, {}).setdefault(column, text) != text:
             raise ConcordError(
                 f"names: two numbers are called {' '.join((*row, *column))}; name them apart"
             )
-    shown = {cell_names(cell, down) for cell in cells if cell[:agent] in first}
     orders = [list(dict.fromkeys(values)) for values in zip(*cells, strict=True)]
     in_order = sorted(cells, key=lambda cell: [orders[place].index(cell[place]) for place in over])
     columns = list(dict.fromkeys(cell_names(cell, over) for cell in in_order))
@@ -141,7 +138,6 @@ def _lay_out(
         [*(_reader_text("", dims[place], params.names) for place in down), *heads],
         [[*name, *(row.get(column, "") for column in columns)] for name, row in table.items()],
         len(down),
-        min(len(shown), Layout.shown) if params.first else Layout.shown,
     )
 
 
@@ -217,7 +213,7 @@ def _reader_text(key: str, value: Any, names: dict[str, str] | None) -> str:
     if value is None:
         return ""
     if text := words.study_text(key, value, names):
-        return text
+        return text if key else text.removesuffix(" =")  # of "rho = 5"
     if key == "metric":
         return words.quantity(str(value))
     if key == "agent":
@@ -231,6 +227,13 @@ def _reader_text(key: str, value: Any, names: dict[str, str] | None) -> str:
         return f"{float(text):g}"
     except ValueError:
         return words.name(key, text)
+
+
+def _head_text(key: str, value: Any, names: dict[str, str] | None) -> str:
+    """Return the text of a label's value in a column's head, a number with what it counts."""
+    text = _reader_text(key, value, names)
+    is_plain = key not in ("metric", "agent") and text.replace(".", "").isdigit()
+    return words.label(key, text, names) if is_plain else text
 
 
 def _row_key(run: Measured, labels: Sequence[str]) -> Key:

@@ -12,14 +12,14 @@ What a researcher writes in a paper's YAML::
           missing: "not run: its file is missing" }
     by: reading
 
-A cell is "print / ours [interval]"; ours is the metric at the run's last iteration. For every value
-of ``by`` the table stands once more; values that a column was not run with are left out. A row
-without ``printed`` is ours alone. Where a run lacks a row's metric, ours is a dash and the text
-``missing`` is below the table; without that text it is an error.
+A row's printed numbers are above ours, with their intervals, for each value of ``by`` that its
+columns were run with; in a table of one column they are beside ours. Ours is the metric at the
+run's last iteration. A row without ``printed`` is ours alone. Where a run lacks a row's metric
+print stands alone and the text ``missing`` is below the table; without that text it is an error.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -107,7 +107,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     """
     values = selection.distinct(runs, params.by) if params.by else [None]
     lines, notes = [], []
-    cells: dict[tuple[int, int], dict[int, str]] = {}  # (value of by, row), column
+    cells: dict[tuple[int, int], dict[int, str]] = {}  # (row, 0 of print or 1 and so on), column
     for r, row in enumerate(params.rows):
         for number, column in enumerate(params.columns):
             for value, run in _choose_runs(column, row, params.by, values, runs):
@@ -115,28 +115,51 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
                 ours = _read_number(row, row.agent_in(column), run, printed)
                 head = ["; ".join((*row.group, row.name)), column.name, *[value] * bool(params.by)]
                 lines.append([*head, None if printed is None else float(printed), *ours])
-                if ours[0] is not None or printed is not None:
-                    cell = _format_cell(printed, ours)
-                    cells.setdefault((values.index(value), r), {})[number] = cell
-                if ours[0] is None and row.missing:
-                    notes.append(f"\N{EN DASH}: {row.missing}.")
-    laid_out = [
-        [
-            *([words.name(params.by, values[v], params.names)] if params.by else []),
-            *(*params.rows[r].group, params.rows[r].name),
-            *(cells[v, r].get(number, "") for number in range(len(params.columns))),
-        ]
-        for v, r in sorted(cells)
-    ]
+                if printed is not None:
+                    text = printed if isinstance(printed, str) else format(printed, ".10g")
+                    cells.setdefault((r, 0), {})[number] = text
+                if ours[0] is not None or (printed is not None and not row.missing):
+                    cell = "diverged" if ours[4] == "diverged" else words.format_number(*ours[:3])
+                    cells.setdefault((r, 1 + values.index(value)), {})[number] = cell
+                elif row.missing:
+                    notes.append(f"{[*row.group, row.name][0]}: {row.missing}.")
     by = [params.by] if params.by else []
-    spare = ("",) * (len(params.rows[0].group) + 1)
-    heads = [*(key.replace("_", " ") for key in by), *(*params.heads, *spare)[: len(spare)]]
     return Table(
         ["quantity", "of", *by, "printed", "value", "lo", "hi", "difference", "note"],
         lines,
-        Layout([*heads, *(c.name for c in params.columns)], laid_out, len(heads)),
+        _lay_out(params, values, cells),
         " ".join(dict.fromkeys(notes)),
     )
+
+
+def _lay_out(
+    params: Params, values: Sequence[Any], cells: Mapping[tuple[int, int], Mapping[int, str]]
+) -> Layout:
+    """Lay out numbers as the paper's table, with print above ours, or left of it in one column.
+
+    values: of the label ``by``. cells: numbers by row of the table and kind, 0 for print, and by
+    column.
+    """
+    kinds = [
+        "print",
+        *(words.name(params.by, v, params.names) if params.by else "ours" for v in values),
+    ]
+    spare = ("",) * (len(params.rows[0].group) + 1)
+    heads = [*params.heads, *spare][: len(spare)]
+    names = [(*row.group, row.name) for row in params.rows]
+    if len(params.columns) == 1:
+        shown = sorted({kind for _, kind in cells})
+        rows = [
+            [*name, *(cells.get((r, kind), {}).get(0, "") for kind in shown)]
+            for r, name in enumerate(names)
+        ]
+        return Layout([*heads, *(kinds[kind] for kind in shown)], rows, len(heads))
+    rows = [
+        [*names[r], kinds[kind], *(cells[r, kind].get(n, "") for n in range(len(params.columns)))]
+        for r, kind in sorted(cells)
+    ]
+    head = params.by.replace("_", " ") if params.by else "of"
+    return Layout([*heads, head, *(c.name for c in params.columns)], rows, len(heads) + 1)
 
 
 def _choose_runs(
@@ -172,15 +195,3 @@ def _read_number(row: Row, agent: int | str, run: Measured, printed: Any) -> lis
     difference = None if printed is None or value is None else value - float(printed)
     lost = value is None and results.divergence(run) is not None
     return [value, lo, hi, difference, "diverged" if lost else None]
-
-
-def _format_cell(printed: float | str | None, ours: Sequence[Any]) -> str:
-    """Return the text "print / ours [interval]" of a cell, or our number alone.
-
-    ours: of ``_read_number``.
-    """
-    value, lo, hi, _, note = ours
-    text = "diverged" if note == "diverged" else words.format_number(value, lo, hi)
-    if printed is None:
-        return text
-    return f"{printed if isinstance(printed, str) else format(printed, '.10g')} / {text}"

@@ -12,11 +12,15 @@ from matplotlib.figure import Figure
 
 from concord.errors import ConcordError
 from concord.options import build
-from concord_studies import results
+from concord_studies import results, selection, words
+from concord_studies.configuration.config import load_config
+from concord_studies.configuration.study import Study
 from concord_studies.figures import _axes, curves, style
 from made_up_runs import run, w2
 from processes import SOURCE, python
 
+CONFIG = Path(__file__).parents[3] / "config"
+PAPERS = sorted((CONFIG / "papers").iterdir())
 FORMATS = ("pdf", "svg", "png")
 
 # What a user may have set for figures of another kind; without LaTeX the first would be an error.
@@ -264,3 +268,36 @@ def test_a_papers_own_setting_has_the_color_of_its_sampler_and_hollow_markers():
     assert papers.line["markerfacecolor"] == "white" and other.color != tuned.color
     arena = {*style.ENTRIES} - {"d_admms", "c_admm", "c_ula", "sgd"}  # no entries there
     assert len({style.ENTRIES[name][0] for name in arena}) == len(arena)
+
+
+def test_other_labels_have_no_colors_of_samplers():
+    of_samplers = {color for looks in style.LOOKS.values() for color, _ in looks.values()}
+    values = style.looks("option", [*"abcdefg"])
+    assert not of_samplers & {look.color for look in values}
+    assert len({look.color for look in values}) == len(values)
+    (other,) = style.looks("topology", ["inverse_laplacian"])
+    assert other.color not in {color for color, _ in style.SAMPLERS.values()}
+
+
+@pytest.mark.parametrize("study", PAPERS, ids=lambda path: path.name)
+def test_samplers_of_a_paper_have_colors_of_their_own(study):
+    config = load_config(CONFIG / "config.yaml")
+    paper, named = Study(study, config), {}
+    for name in paper.outputs("figures"):
+        _, params = paper.kind_of("figures", name)
+        lines = getattr(params, "lines", "")
+        if lines in ("sampler", "method", "chain"):
+            shown = paper.output_runs("figures", name)
+            runs = [results.Measured(run.document, None) for run in shown]
+            values = selection.distinct(runs, lines)
+            for value, look in zip(values, style.looks(lines, values), strict=True):
+                sampler = words.kind_in_sentence("sampler", str(value))  # one for two readings
+                assert named.setdefault(sampler, look.color) == look.color
+    assert len(set(named.values())) == len(named)
+
+
+def test_what_is_dashed_is_named_even_if_all_is():
+    texts = [
+        text.get_text() for text in figure(lines="reading", agents=["average"]).legends[0].texts
+    ]
+    assert "average" in texts

@@ -89,18 +89,23 @@ def test_rows_and_columns_are_those_of_print(methods):
          "missing": "not run"},
     ]  # fmt: skip
     made = printed(rows, methods, by="reading", heads=["data"], names={"released": "as released"})
-    assert made.layout.columns == ["reading", "data", "", "SGD", "Agent 2"]
+    assert made.layout.columns == ["data", "", "reading", "SGD", "Agent 2"]
     assert made.layout.labels == 3
     assert made.layout.rows == [
-        ["as released", "MNIST", "Mean", "0.974 / 0.9728 [0.9677, 0.9780]",
-         "0.970 / 0.9717 [0.9706, 0.9729]"],
-        ["as released", "MNIST", "Number", "332 / 330", "800"],
-        ["as released", "SVHN", "Mean", "0.849 / –", "0.6588 / –"],
-        ["Published", "MNIST", "Mean", "", "0.970 / 0.25"],
-        ["Published", "MNIST", "Number", "", "700"],
-        ["Published", "SVHN", "Mean", "", "0.6588 / –"],
-    ]  # fmt: skip
-    assert made.note == "–: not run."
+        ["MNIST", "Mean", "print", "0.974", "0.970"],
+        ["MNIST", "Mean", "as released", "0.9728 [0.9677, 0.9780]", "0.9717 [0.9706, 0.9729]"],
+        ["MNIST", "Mean", "Published", "", "0.25"],
+        ["MNIST", "Number", "print", "332", ""],
+        ["MNIST", "Number", "as released", "330", "800"],
+        ["MNIST", "Number", "Published", "", "700"],
+        ["SVHN", "Mean", "print", "0.849", "0.6588"],
+    ]
+    assert made.note == "SVHN: not run."
+    made = printed([{**row, "printed": row["printed"][:1]} for row in rows[:2]], methods[:1],
+                   columns=METHODS[:1])  # fmt: skip
+    assert made.layout.columns == ["", "", "print", "ours"] and made.layout.labels == 2
+    assert made.layout.rows[1] == ["MNIST", "Number", "332", "330"]
+    made = printed(rows, methods, by="reading", heads=["data"], names={"released": "as released"})
     long = ["MNIST; Mean", "SGD", "released", 0.974, 0.9728, 0.9677, 0.978]
     assert made.rows[0] == [*long, pytest.approx(0.9728 - 0.974), None] and len(made.rows) == 9
     assert made.rows[-1][3:] == [0.6588, None, None, None, None, "not run"]
@@ -197,17 +202,22 @@ def test_agents_may_be_a_range(ends):
     assert final(diverged, metrics=["w2"], agent_ranges=True).layout.rows == [["\N{EN DASH}"]]
 
 
-def test_rows_beyond_those_that_come_first_are_folded(ends):
-    made = final(ends, metrics=["w2"], across=["agent"], first={"points": "200"})
-    assert made.layout.rows[0][:2] == ["D-ULA", "200"]
-    assert made.layout.shown == 1
-    text = made.markdown()
-    assert "<summary>2 more of 3 rows</summary>" in text
-    assert text.count("| sampler | points |") == 2  # the fold is a table of its own
+def test_rows_that_readers_do_not_see_are_in_the_csv_file(ends):
+    made = final(ends, metrics=["w2"], across=["agent"], shows={"points": "50"})
+    assert [row[0] for row in made.layout.rows] == ["D-ULA", "ADMM"]
+    assert made.layout.columns[:2] == ["sampler", "agent 1"]  # of what is shown, one has 50 points
+    assert "The CSV file of this table has 1 more such rows." in made.markdown()
+    assert len(made.rows) == 6
     cells = [[f"{n}", "0.5"] for n in range(50)]
     long = Table(["n", "x"], cells, Layout(["n", "x"], cells, 1))
-    assert "<summary>10 more of 50 rows</summary>" in long.markdown()
+    for text in (long.markdown(), long.latex("many")):
+        assert "has 10 more such rows" in text and text.count("0.5") == 40
     assert len(long.csv().splitlines()) == 51
+
+
+def test_numbers_at_the_heads_of_columns_say_what_they_count(ends):
+    made = final(ends, metrics=["w2"], agents=[0], across=["points"])
+    assert made.layout.columns == ["sampler", "50 points", "200 points"]
 
 
 def test_iterations_of_the_network_keep_their_rows():

@@ -16,6 +16,7 @@ from concord.options import Options
 from concord_studies import selection
 from concord_studies.contracts import Read
 from concord_studies.figures import style
+from concord_studies.figures._axes import label_log_axis
 from concord_studies.figures.panels import Panels, arrange_panels
 from concord_studies.results import Measured
 
@@ -35,17 +36,19 @@ def reads(params: Params) -> list[Read]:
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw a bar for each metric and agent."""
+    """Draw a bar for each metric and agent, on a log axis."""
     run = selection.take_single(runs, "the figure")
     panels = Panels(arrange_panels([("", runs)]), height=2.2)
     (axes,) = panels.axes
     width, agents = 0.8 / len(params.metrics), np.arange(run.run["agents"])
     entries = []
-    colors = (style.BLUE, style.ORANGE)
+    colors = (style.SAMPLERS["fsgld"][0], style.OF_PAPERS["dsgld_10"][0])
     for place, (metric, text) in enumerate(params.metrics.items()):
         at, color = agents + (place - (len(params.metrics) - 1) / 2) * width, colors[place]
         axes.bar(at, run.values(metric), width, color=color, zorder=2)
         entries.append(Patch(color=color, label=text))
+    axes.set_yscale("log")
+    label_log_axis(axes.yaxis)
     axes.set_xticks(agents, [str(agent + 1) for agent in agents])
     axes.grid(visible=False, axis="x")
     panels.label(params.agent, params.label)
