@@ -25,7 +25,7 @@ from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
 from concord_studies.home import HOME
 from concord_studies.io import read_text
-from concord_studies.markup import fence, format_csv, line
+from concord_studies.markup import fence, format_csv, index_entries, line
 from concord_studies.pages import claims as of_claims
 from concord_studies.pages import notebooks
 from concord_studies.pages.site import claims, front, papers, reference
@@ -59,6 +59,7 @@ SETTINGS: dict[str, Any] = {
     },
     "html_static_path": [str(Path(__file__).parent / "concord.css"), str(claims.SCRIPT)],
     "html_css_files": ["concord.css"],
+    "html_search_scorer": str(Path(__file__).parent / "search.js"),
     "html_show_sphinx": False,
     "html_show_sourcelink": False,
     "html_copy_source": False,
@@ -220,7 +221,7 @@ def _list_navigation(
     surveyed = [f"multiverse/{key}" for key in studies if sources.has(f"multiverse/{key}")]
     folders = ("papers", "multiverse")
     titles = {
-        f"{place}/{key}": ", ".join(filter(None, [study.name, study.about.samplers]))
+        f"{place}/{key}": papers.name_with_samplers(study)
         for place in folders
         for key, study in studies.items()
     }
@@ -230,7 +231,7 @@ def _list_navigation(
     parts = {
         "Papers": [f"papers/{key}" for key, study in studies.items() if study.printed],
         "Findings": [
-            *["claims"] * sources.has("claims"),
+            *(name for name in ("claims", "figures") if sources.has(name)),
             *sources.write_group_page("What verdicts depend on", surveyed, titles),
         ],
         "Comparisons": [*arenas, *sources.write_group_page("Other comparisons", others, titles)],
@@ -276,6 +277,10 @@ def _copy_documents(source: Path) -> dict[str, list[str]]:
         elif path.exists():
             (source / name).parent.mkdir(exist_ok=True)
             shutil.copyfile(path, source / name)
+    for path in (source / "docs").glob("*.md"):
+        title, _, rest = read_text(path).partition("\n\n")
+        entries = index_entries([path.stem.replace("-", " ")])
+        path.write_text("\n".join([title, "", *entries, rest]), "utf-8")
     index = source / "docs" / "index.md"
     if not index.exists():
         return {}

@@ -15,7 +15,7 @@ from concord_studies.claims.ledger import Row
 from concord_studies.configuration.study import Study
 from concord_studies.home import HOME
 from concord_studies.io import read_text
-from concord_studies.markup import fence, fold, line, markdown, sentence
+from concord_studies.markup import fence, fold, index_entries, line, markdown, sentence
 from concord_studies.pages import captions
 from concord_studies.pages import claims as of_claims
 from concord_studies.pages.captions import Caption
@@ -54,11 +54,19 @@ def study_page(study: Study, rows: Sequence[Row], results: Path, seeds_note: str
         return f"[{markdown(name)}](#{_anchor(study, section, name)})" if shown else markdown(name)
 
     page = of_claims.claims_page(study, rows, seeds_note, parts, link)
-    author = study.name.partition(" ")[0]
-    named = dict.fromkeys(filter(None, [author, study.name, *study.about.samplers.split(", ")]))
-    title, _, rest = page.partition("\n\n")  # the search finds the page first by these names
-    entries = [entry for text in named for entry in fence(f"{{index}} ! single: {line(text)}", "")]
-    return "\n".join([title, "", *entries, rest])
+    title, _, rest = page.partition("\n\n")
+    names = [study.name, *study.about.samplers.split(", ")]
+    if study.printed:
+        author = re.split(r" and others| \(", study.name)[0]
+        names += [study.key, author]
+        rest = f"{title.removeprefix('# ')}\n\n{rest}"
+        title = f"# {markdown(name_with_samplers(study))}"
+    return "\n".join([title, "", *index_entries(names), rest])
+
+
+def name_with_samplers(study: Study) -> str:
+    """Return a study's name for readers, and those of the samplers that its paper proposes."""
+    return ", ".join(filter(None, [study.name, study.about.samplers]))
 
 
 def find_output(paper: Study, section: str, name: str, results: Path) -> Path | None:
@@ -95,7 +103,7 @@ def gallery(studies: Iterable[Study], results: Path) -> list[str]:
             target = f":target: papers/{study.key}.html#{_anchor(study, 'figures', name)}"
             title = study.sections.figures[name].title
             lines += _picture(path, results, title, ":class: small", target)
-    head = ["---", "orphan: true", "---", "# All figures", "", "Each leads to its place.", ""]
+    head = ["# All figures", "", "Each leads to its place.", ""]
     return [*head, *lines] if lines else []
 
 
@@ -137,15 +145,17 @@ def _show_section(study: Study, section: str, rows: Sequence[Row], results: Path
     """Return the part of the page with all figures or tables that have been made."""
     names = study.outputs(section)
     shown = [name for name in names if find_output(study, section, name, results)]
-    text = f"{len(shown)} of {len(names)} have been made; `snakemake {study.key}` makes all."
-    lines = [] if len(shown) == len(names) else [text, ""]
+    lines: list[str] = []
     for name in names:
         origin, table = read_committed(study.key, name, results)
         if name in shown:
             lines += _show_output(study, section, name, rows, results)
         elif table:
             lines += [f"### {markdown(names[name].title)}", "", origin, "", *table, ""]
-    return Section(HEADINGS[section], "", lines=lines)
+    counted = f"{len(shown)} of {len(names)} {section}"
+    made = f"{counted} have been made; `snakemake {study.key}` makes all."
+    missing = [made, ""] * (len(shown) < len(names))
+    return Section(HEADINGS[section] if lines else "", "", lines=[*missing, *lines])
 
 
 def _show_output(
