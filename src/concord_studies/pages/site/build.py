@@ -34,6 +34,7 @@ DOCUMENTS = ("README.md", "CONTRIBUTING.md", "config/README.md", "docs")
 LINKED = ("src", "profiles", "workflow", "envs", "LICENSE")  # what documents link to
 # What the theme draws in the color of the project.
 BRAND = ("color-brand-primary", "color-brand-content", "color-link--visited")
+COLORS = 64  # of a picture that was a PNG
 HEAVIEST = 1_500_000  # bytes of a page and its pictures, above which the log names it
 SETTINGS: dict[str, Any] = {
     "project": "Concord",
@@ -102,7 +103,7 @@ def site(
         _run_sphinx(sources.folder, pages, Path(name, "doctrees"))
         if sources.has("claims"):
             shutil.copyfile(sources.folder / claims.TABLE, pages / claims.TABLE)
-        _lighten_pictures(pages / "_images")
+        _lighten_pictures(pages)
         for page in sorted(pages.rglob("*.html")):
             if (weight := weigh(page)) > HEAVIEST:
                 print(f"{page.relative_to(pages)}: {weight / 1e6:.1f} MB", file=sys.stderr)
@@ -177,7 +178,7 @@ def _write_pages(
         seeds = ledger.note_unvaried_seeds(judged, expected)
         sources.write("claims", claims.claims_table(studies, rows, seeds))
         (sources.folder / claims.TABLE).write_text(format_csv(ledger.COLUMNS, rows), "utf-8")
-    if figures := papers.gallery(studies.values(), results):
+    if figures := papers.gallery(studies.values(), results, sources.folder):
         sources.write("figures", "\n".join(figures))
     pictures = _find_pictures(studies, results)
     kinds = [sources.write(f"reference/{n}", text) for n, text in reference.pages(pictures)]
@@ -256,7 +257,8 @@ def _find_pictures(studies: Mapping[str, Study], results: Path) -> dict[str, str
     for study in studies.values():
         for name, entry in study.sections.figures.items():
             if path := papers.find_output(study, "figures", name, results):
-                pictures.setdefault(entry.kind, f"/results/{study.key}/figures/{path.name}")
+                light = papers.choose_light(path).name
+                pictures.setdefault(entry.kind, f"/results/{study.key}/figures/{light}")
     for path in (HOME / "docs/figures").glob("*.png"):
         pictures.setdefault(path.stem, f"/docs/figures/{path.name}")
     return pictures
@@ -298,14 +300,18 @@ def _copy_documents(source: Path) -> dict[str, list[str]]:
     return listed
 
 
-def _lighten_pictures(folder: Path) -> None:
-    """Write the folder's PNGs with 256 colors, which halves figures and shows them alike."""
+def _lighten_pictures(pages: Path) -> None:
+    """Replace the PNGs of pages by WebPs of 64 colors: a quarter of the bytes, alike to the eye."""
     from PIL import Image  # of matplotlib
 
-    for path in folder.glob("*.png"):
+    for path in (pages / "_images").glob("*.png"):
         with Image.open(path) as picture:
-            if picture.mode != "P":
-                picture.convert("RGB").quantize(256).save(path, optimize=True)
+            few = picture.convert("RGB").quantize(COLORS, kmeans=1).convert("RGB")
+        few.save(path.with_suffix(".webp"), lossless=True)
+        path.unlink()
+    for page in pages.rglob("*.html"):
+        text = read_text(page)
+        page.write_text(re.sub(r'(_images/[^"]*)\.png"', r'\1.webp"', text), "utf-8")
 
 
 def weigh(page: Path) -> int:

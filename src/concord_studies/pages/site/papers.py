@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from concord_studies import words
-from concord_studies.claims.ledger import Row
+from concord_studies.claims.ledger import Row, unmark_committed
 from concord_studies.configuration.study import Study
 from concord_studies.home import HOME
 from concord_studies.io import read_text
@@ -24,8 +24,10 @@ from concord_studies.pages.markdown import Section
 from concord_studies.provenance import read_provenance
 
 WIDE = 360  # points; a column of print has 250
-HEAVY = 50_000  # bytes of an SVG, in place of which its PNG is shown, as many with 256 colors
-ROWS = 40  # of a table
+HEAVY = 50_000  # bytes of an SVG, in place of which its PNG is shown, as a WebP of few colors
+ROWS = 100  # of a table, folded; of one with more the CSV has them
+THUMBNAIL = 400  # pixels of a picture's width in the gallery
+FOLDED = re.compile(r"<details><summary>((\d+) more of \d+ rows)</summary>.*?</details>", re.S)
 HEADINGS = {"figures": "Figures", "tables": "Tables"}
 SHOWN = {"figures": ".svg", "tables": ".csv"}
 
@@ -40,7 +42,8 @@ def study_page(study: Study, rows: Sequence[Row], results: Path, seeds_note: str
     sections = [section for section in HEADINGS if study.outputs(section)]
     if study.arenas:
         sections.reverse()  # who leads comes first
-    parts = [_show_section(study, section, rows, results) for section in sections]
+    unmarked = unmark_committed(rows)  # of which the findings say so, if all are
+    parts = [_show_section(study, section, unmarked, results) for section in sections]
     if find_multiverse(results / study.key):
         lines = [f"[What every verdict depends on](/multiverse/{study.key}.md)", ""]
         parts.append(Section("With other assumptions and seeds", "", lines=lines))
@@ -92,8 +95,11 @@ def read_committed(key: str, name: str, results: Path) -> tuple[str, list[str]]:
     return "", []
 
 
-def gallery(studies: Iterable[Study], results: Path) -> list[str]:
-    """Return the page of all figures that were made, each a link to its place; [] if none was."""
+def gallery(studies: Iterable[Study], results: Path, sources: Path) -> list[str]:
+    """Return the page of all figures that were made, each a link to its place; [] if none was.
+
+    sources: the folder of the site's sources, into which small pictures are written.
+    """
     lines: list[str] = []
     for study in studies:
         made = ((n, find_output(study, "figures", n, results)) for n in study.sections.figures)
@@ -102,7 +108,13 @@ def gallery(studies: Iterable[Study], results: Path) -> list[str]:
         for name, path in shown.items():
             target = f":target: papers/{study.key}.html#{_anchor(study, 'figures', name)}"
             title = study.sections.figures[name].title
-            lines += _picture(path, results, title, ":class: small", target)
+            small = f"thumbnails/{study.key}/{name}-small.webp"
+            if path.with_suffix(".png").exists():
+                _write_thumbnail(path.with_suffix(".png"), sources / small)
+                options = [f":alt: {_quote(title)}", ":class: small", target]
+                lines += fence(f"{{image}} /{small}", "\n".join(options))
+            else:
+                lines += _picture(path, results, title, ":class: small", target)
     head = ["# All figures", "", "Each leads to its place.", ""]
     return [*head, *lines] if lines else []
 
@@ -174,9 +186,7 @@ def _show_output(
     else:
         first = caption["caption"] or caption["title"]
         table, _, rest = read_text(base.with_suffix(".md")).partition("\n\n")
-        head, more = table.splitlines()[: ROWS + 2], table.count("\n") - ROWS - 1
-        lines += fence(f"{{table}} {markdown(first)}", "\n".join(head))
-        lines += [f"{more} more rows are in the CSV.", ""] * (more > 0) + [rest, ""]
+        lines += [*fence(f"{{table}} {markdown(first)}", table), FOLDED.sub(_leave_out, rest), ""]
         lines += captions.lines_above_fold({**caption, "caption": ""})
     folded = captions.lines_below_fold(caption)
     for experiment in dict.fromkeys(run.experiment for run in study.output_runs(section, name)):
@@ -194,6 +204,11 @@ def _show_output(
     return [*lines, ", ".join(links), ""]
 
 
+def _leave_out(folded: re.Match[str]) -> str:
+    """Return folded rows of a table as they are, or where they are if they are many."""
+    return f"{folded[1]} are in the CSV." if int(folded[2]) > ROWS else folded[0]
+
+
 def _heading(name: str, caption: Caption) -> str:
     """Return a heading: "Fig 2: title" of ``fig2``, else the caption's title."""
     number = re.match(r"(fig|table)(S?\d+)(?![^_])", name)
@@ -208,13 +223,31 @@ def _picture(path: Path, results: Path, alt: str, *more: str) -> list[str]:
     class by its width.
     """
     width = re.search(r'<svg[^>]* width="([\d.]+)pt"', read_text(path))
-    options = [f":alt: {json.dumps(line(alt), ensure_ascii=False)}"]
+    options = [f":alt: {_quote(alt)}"]
     options += more or [":class: wide"] * bool(width and float(width[1]) > WIDE)
-    image = path.with_suffix(".png")
-    if path.stat().st_size > HEAVY and image.exists():
-        path = image
-    place = path.resolve().relative_to(results.resolve()).as_posix()
+    place = choose_light(path).resolve().relative_to(results.resolve()).as_posix()
     return fence(f"{{image}} /results/{place}", "\n".join(options))
+
+
+def choose_light(path: Path) -> Path:
+    """Return the path of an SVG, or of its PNG where the SVG is heavy."""
+    image = path.with_suffix(".png")
+    return image if path.stat().st_size > HEAVY and image.exists() else path
+
+
+def _write_thumbnail(image: Path, path: Path) -> None:
+    """Write a PNG as a small WebP."""
+    from PIL import Image  # of matplotlib
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with Image.open(image) as picture:
+        height = round(THUMBNAIL * picture.height / picture.width)
+        picture.convert("RGB").resize((THUMBNAIL, height)).save(path, quality=50)
+
+
+def _quote(text: str) -> str:
+    """Return a text for an option of a directive."""
+    return json.dumps(line(text), ensure_ascii=False)
 
 
 def _link_cards(study: Study, cards: Sequence[Path]) -> list[str]:
