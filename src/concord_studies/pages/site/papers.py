@@ -25,7 +25,7 @@ from concord_studies.provenance import read_provenance
 
 WIDE = 360  # points; a column of print has 250
 HEAVY = 50_000  # bytes of an SVG, in place of which its PNG is shown, as a WebP of few colors
-ROWS = 100  # of a table, folded; of one with more the CSV has them
+ROWS = 60  # of a table, folded; of one with more the CSV has them
 THUMBNAIL = 400  # pixels of a picture's width in the gallery
 FOLDED = re.compile(r"<details><summary>((\d+) more of \d+ rows)</summary>.*?</details>", re.S)
 HEADINGS = {"figures": "Figures", "tables": "Tables"}
@@ -106,15 +106,14 @@ def gallery(studies: Iterable[Study], results: Path, sources: Path) -> list[str]
         shown = {name: path for name, path in made if path}
         lines += [f"## {markdown(study.name)}", ""] * bool(shown)
         for name, path in shown.items():
-            target = f":target: papers/{study.key}.html#{_anchor(study, 'figures', name)}"
-            title = study.sections.figures[name].title
-            small = f"thumbnails/{study.key}/{name}-small.webp"
-            if path.with_suffix(".png").exists():
-                _write_thumbnail(path.with_suffix(".png"), sources / small)
-                options = [f":alt: {_quote(title)}", ":class: small", target]
-                lines += fence(f"{{image}} /{small}", "\n".join(options))
-            else:
-                lines += _picture(path, results, title, ":class: small", target)
+            title, image = study.sections.figures[name].title, path.with_suffix(".png")
+            place = _place(choose_light(path), results)
+            if image.exists():
+                place = f"/thumbnails/{study.key}/{name}-small.webp"
+                _write_thumbnail(image, sources / place[1:])
+            options = [f":alt: {_quote(title)}", ":figclass: small"]
+            options += [f":target: papers/{study.key}.html#{_anchor(study, 'figures', name)}"]
+            lines += fence(f"{{figure}} {place}", "\n".join([*options, "", markdown(title)]))
     head = ["# All figures", "", "Each leads to its place.", ""]
     return [*head, *lines] if lines else []
 
@@ -216,17 +215,20 @@ def _heading(name: str, caption: Caption) -> str:
     return of + markdown(caption["title"])
 
 
-def _picture(path: Path, results: Path, alt: str, *more: str) -> list[str]:
+def _picture(path: Path, results: Path, alt: str) -> list[str]:
     """Return Markdown with a picture and its alternative text; a wide one fills the column.
 
-    path: an SVG; its PNG is shown where the SVG is heavy. more: options of the image in place of a
-    class by its width.
+    path: an SVG; its PNG is shown where the SVG is heavy.
     """
     width = re.search(r'<svg[^>]* width="([\d.]+)pt"', read_text(path))
     options = [f":alt: {_quote(alt)}"]
-    options += more or [":class: wide"] * bool(width and float(width[1]) > WIDE)
-    place = choose_light(path).resolve().relative_to(results.resolve()).as_posix()
-    return fence(f"{{image}} /results/{place}", "\n".join(options))
+    options += [":class: wide"] * bool(width and float(width[1]) > WIDE)
+    return fence(f"{{image}} {_place(choose_light(path), results)}", "\n".join(options))
+
+
+def _place(path: Path, results: Path) -> str:
+    """Return where the site's sources have a file of the results."""
+    return f"/results/{path.resolve().relative_to(results.resolve()).as_posix()}"
 
 
 def choose_light(path: Path) -> Path:
