@@ -249,7 +249,8 @@ def test_a_page_counts_its_figures_and_says_what_is_seen(studies, tmp_path, buil
     assert re.search(rf"1 of \d+ figures have been made; snakemake {KEY} makes all\.", text)
     (seen,) = pages(site)[page].pictures
     assert seen == "Title. What is seen."
-    assert "What is seen. More. The results of DE-SGHMC are quite similar to those of DE-SGLD." in text
+    first = "The results of DE-SGHMC are quite similar to those of DE-SGLD."
+    assert f"What is seen. More. {first}" in text
 
 
 def test_a_table_has_its_caption(studies, tmp_path, built):
