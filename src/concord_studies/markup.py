@@ -99,6 +99,12 @@ def fence(kind: str, text: str) -> list[str]:
     return [f"{marks}{kind}", *text.splitlines(), marks, ""]
 
 
+def index_entries(names: Iterable[str]) -> list[str]:
+    """Return Markdown by which a site's search finds a page or section first by these names."""
+    named = dict.fromkeys(filter(None, map(line, names)))
+    return [entry for name in named for entry in fence(f"{{index}} ! single: {name}", "")]
+
+
 _LATEX = {
     **{mark: f"\\{mark}" for mark in "&%$#_{}"},
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},

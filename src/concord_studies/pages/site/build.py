@@ -25,7 +25,7 @@ from concord_studies.configuration.project import load_studies
 from concord_studies.configuration.study import Study
 from concord_studies.home import HOME
 from concord_studies.io import read_text
-from concord_studies.markup import fence, format_csv, line
+from concord_studies.markup import fence, format_csv, index_entries, line
 from concord_studies.pages import claims as of_claims
 from concord_studies.pages import notebooks
 from concord_studies.pages.site import claims, front, papers, reference
@@ -34,6 +34,7 @@ DOCUMENTS = ("README.md", "CONTRIBUTING.md", "config/README.md", "docs")
 LINKED = ("src", "profiles", "workflow", "envs", "LICENSE")  # what documents link to
 # What the theme draws in the color of the project.
 BRAND = ("color-brand-primary", "color-brand-content", "color-link--visited")
+COLORS = 64  # of a picture that was a PNG
 HEAVIEST = 1_500_000  # bytes of a page and its pictures, above which the log names it
 SETTINGS: dict[str, Any] = {
     "project": "Concord",
@@ -59,6 +60,7 @@ SETTINGS: dict[str, Any] = {
     },
     "html_static_path": [str(Path(__file__).parent / "concord.css"), str(claims.SCRIPT)],
     "html_css_files": ["concord.css"],
+    "html_search_scorer": str(Path(__file__).parent / "search.js"),
     "html_show_sphinx": False,
     "html_show_sourcelink": False,
     "html_copy_source": False,
@@ -101,7 +103,7 @@ def site(
         _run_sphinx(sources.folder, pages, Path(name, "doctrees"))
         if sources.has("claims"):
             shutil.copyfile(sources.folder / claims.TABLE, pages / claims.TABLE)
-        _lighten_pictures(pages / "_images")
+        _lighten_pictures(pages)
         for page in sorted(pages.rglob("*.html")):
             if (weight := weigh(page)) > HEAVIEST:
                 print(f"{page.relative_to(pages)}: {weight / 1e6:.1f} MB", file=sys.stderr)
@@ -176,7 +178,7 @@ def _write_pages(
         seeds = ledger.note_unvaried_seeds(judged, expected)
         sources.write("claims", claims.claims_table(studies, rows, seeds))
         (sources.folder / claims.TABLE).write_text(format_csv(ledger.COLUMNS, rows), "utf-8")
-    if figures := papers.gallery(studies.values(), results):
+    if figures := papers.gallery(studies.values(), results, sources.folder):
         sources.write("figures", "\n".join(figures))
     pictures = _find_pictures(studies, results)
     kinds = [sources.write(f"reference/{n}", text) for n, text in reference.pages(pictures)]
@@ -220,7 +222,7 @@ def _list_navigation(
     surveyed = [f"multiverse/{key}" for key in studies if sources.has(f"multiverse/{key}")]
     folders = ("papers", "multiverse")
     titles = {
-        f"{place}/{key}": ", ".join(filter(None, [study.name, study.about.samplers]))
+        f"{place}/{key}": papers.name_with_samplers(study)
         for place in folders
         for key, study in studies.items()
     }
@@ -230,7 +232,7 @@ def _list_navigation(
     parts = {
         "Papers": [f"papers/{key}" for key, study in studies.items() if study.printed],
         "Findings": [
-            *["claims"] * sources.has("claims"),
+            *(name for name in ("claims", "figures") if sources.has(name)),
             *sources.write_group_page("What verdicts depend on", surveyed, titles),
         ],
         "Comparisons": [*arenas, *sources.write_group_page("Other comparisons", others, titles)],
@@ -255,7 +257,8 @@ def _find_pictures(studies: Mapping[str, Study], results: Path) -> dict[str, str
     for study in studies.values():
         for name, entry in study.sections.figures.items():
             if path := papers.find_output(study, "figures", name, results):
-                pictures.setdefault(entry.kind, f"/results/{study.key}/figures/{path.name}")
+                light = papers.choose_light(path).name
+                pictures.setdefault(entry.kind, f"/results/{study.key}/figures/{light}")
     for path in (HOME / "docs/figures").glob("*.png"):
         pictures.setdefault(path.stem, f"/docs/figures/{path.name}")
     return pictures
@@ -276,6 +279,10 @@ def _copy_documents(source: Path) -> dict[str, list[str]]:
         elif path.exists():
             (source / name).parent.mkdir(exist_ok=True)
             shutil.copyfile(path, source / name)
+    for path in (source / "docs").glob("*.md"):
+        title, _, rest = read_text(path).partition("\n\n")
+        entries = index_entries([path.stem.replace("-", " ")])
+        path.write_text("\n".join([title, "", *entries, rest]), "utf-8")
     index = source / "docs" / "index.md"
     if not index.exists():
         return {}
@@ -293,14 +300,18 @@ def _copy_documents(source: Path) -> dict[str, list[str]]:
     return listed
 
 
-def _lighten_pictures(folder: Path) -> None:
-    """Write the folder's PNGs with 256 colors, which halves figures and shows them alike."""
+def _lighten_pictures(pages: Path) -> None:
+    """Replace the PNGs of pages by WebPs of 64 colors: a quarter of the bytes, alike to the eye."""
     from PIL import Image  # of matplotlib
 
-    for path in folder.glob("*.png"):
+    for path in (pages / "_images").glob("*.png"):
         with Image.open(path) as picture:
-            if picture.mode != "P":
-                picture.convert("RGB").quantize(256).save(path, optimize=True)
+            few = picture.convert("RGB").quantize(COLORS, kmeans=1).convert("RGB")
+        few.save(path.with_suffix(".webp"), lossless=True)
+        path.unlink()
+    for page in pages.rglob("*.html"):
+        text = read_text(page)
+        page.write_text(re.sub(r'(_images/[^"]*)\.png"', r'\1.webp"', text), "utf-8")
 
 
 def weigh(page: Path) -> int:

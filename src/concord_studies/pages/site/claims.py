@@ -47,7 +47,7 @@ def claims_table(studies: Mapping[str, Study], rows: Sequence[Row], seeds: str) 
             "# Ledger of claims",
             "",
             f'<p class="filters">\n<label>Words <input id="words" type="search"></label>\n{choices}'
-            f'<output id="count"></output> <a href="{TABLE}">all of them as a table</a>\n</p>\n'
+            f'<output id="count"></output> <a href="{TABLE}">all rows, as CSV</a>\n</p>\n'
             f'<script src="_static/{SCRIPT.name}" defer></script>',
             "",
             markdown(" ".join(filter(None, notes))),

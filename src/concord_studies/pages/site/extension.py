@@ -89,4 +89,7 @@ def _to_mathml(latex: str, block: bool) -> str:
     # It knows \Bigl and \Bigr, which say whether they open or close.
     latex = re.sub(r"\\([bB]igg?)(?= *(?:[)\]]|\\}|\\r))(?![A-Za-z])", r"\\\1r", latex)
     latex = re.sub(r"\\([bB]igg?)(?![A-Za-z])", r"\\\1l", latex)
+    # Of \frac12 it takes 12 for the numerator.
+    latex = re.sub(r"(\\[dt]?frac) *(\d)", r"\1{\2}", latex)
+    latex = re.sub(r"(\\[dt]?frac\{[^{}]*\}) *(\d)", r"\1{\2}", latex)
     return str(tex2mathml(latex, as_block=block))

@@ -23,7 +23,7 @@ from concord_studies.provenance import describe
 
 # What is said whatever was made: on Concord, the table, the figure that says most, and on starting.
 WORDS = read_text(Path(__file__).with_name("front.md")).split("---\n")
-LEADERS = 5  # of the arena
+LEADERS = 5  # of the arena, at each price
 
 
 def page(
@@ -37,8 +37,15 @@ def page(
 
     results: the folder of the results. has: whether there is a page of a name.
     """
-    lead, counted, picture, ways, commands = WORDS
-    lines = ["# Concord", "", lead, ""]
+    lead, what_holds, which, counted, ranked, picture, ways, commands = WORDS
+    documented = has("docs/reproduce") and has("papers/tzikas2024")
+    boards = {
+        key: papers.read_committed(key, "leaderboard", results)
+        for key, study in studies.items()
+        if study.arenas
+    }
+    lines = ["# Concord", "", lead, "", *[what_holds] * bool(rows)]
+    lines += [which, ""] * (documented and any(board for _, board in boards.values()))
     if settings["scale"] == "smoke":
         lines += [f"**{ledger.SMOKE}**", ""]
     if rows:
@@ -50,14 +57,25 @@ def page(
         ]
         lines += ["[All claims of all papers](claims.md)", ""]
     lines += ["[All figures](figures.md)", ""] * has("figures")
-    documented = has("docs/reproduce") and has("papers/tzikas2024")
-    lines += [picture] * documented
-    for key in (key for key, study in studies.items() if study.arenas):
-        origin, board = papers.read_committed(key, "leaderboard", results)
+    for key, (origin, board) in boards.items():
         if board:
-            lines += [f"## Who leads the arena: the first {LEADERS}", "", origin, ""]
-            lines += [*board[: 2 + LEADERS], "", f"[All of them](papers/{key}.md)", ""]
+            lines += ["## Who leads the arena", "", ranked, origin, ""]
+            lines += [*_first_of_each_price(board), ""]
+            lines += [f"[All of them, and other tasks](papers/{key}.md)", ""]
+    lines += [picture] * documented
     return [*lines, "## How to start", "", *[ways] * documented, commands]
+
+
+def _first_of_each_price(board: Sequence[str]) -> list[str]:
+    """Return the lines of a leaderboard without the later entries of each price.
+
+    board: its lines in Markdown; a price is named in the first row of its entries alone.
+    """
+    lines, place = [*board[:2]], 0
+    for row in board[2:]:
+        place = 1 if row.split("|")[1].strip() else place + 1
+        lines += [row] * (place <= LEADERS)
+    return lines
 
 
 def describe_origin(settings: Mapping[str, Any], compared: ledger.Comparison) -> list[str]:

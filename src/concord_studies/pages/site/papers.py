@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from concord_studies import words
-from concord_studies.claims.ledger import Row
+from concord_studies.claims.ledger import Row, unmark_committed
 from concord_studies.configuration.study import Study
 from concord_studies.home import HOME
 from concord_studies.io import read_text
-from concord_studies.markup import fence, fold, line, markdown, sentence
+from concord_studies.markup import fence, fold, index_entries, line, markdown, sentence
 from concord_studies.pages import captions
 from concord_studies.pages import claims as of_claims
 from concord_studies.pages.captions import Caption
@@ -24,8 +24,10 @@ from concord_studies.pages.markdown import Section
 from concord_studies.provenance import read_provenance
 
 WIDE = 360  # points; a column of print has 250
-HEAVY = 50_000  # bytes of an SVG, in place of which its PNG is shown, as many with 256 colors
-ROWS = 40  # of a table
+HEAVY = 50_000  # bytes of an SVG, in place of which its PNG is shown, as a WebP of few colors
+ROWS = 60  # of a table, folded; of one with more the CSV has them
+THUMBNAIL = 400  # pixels of a picture's width in the gallery
+FOLDED = re.compile(r"<details><summary>((\d+) more of \d+ rows)</summary>.*?</details>", re.S)
 HEADINGS = {"figures": "Figures", "tables": "Tables"}
 SHOWN = {"figures": ".svg", "tables": ".csv"}
 
@@ -40,7 +42,8 @@ def study_page(study: Study, rows: Sequence[Row], results: Path, seeds_note: str
     sections = [section for section in HEADINGS if study.outputs(section)]
     if study.arenas:
         sections.reverse()  # who leads comes first
-    parts = [_show_section(study, section, rows, results) for section in sections]
+    unmarked = unmark_committed(rows)  # of which the findings say so, if all are
+    parts = [_show_section(study, section, unmarked, results) for section in sections]
     if find_multiverse(results / study.key):
         lines = [f"[What every verdict depends on](/multiverse/{study.key}.md)", ""]
         parts.append(Section("With other assumptions and seeds", "", lines=lines))
@@ -54,11 +57,19 @@ def study_page(study: Study, rows: Sequence[Row], results: Path, seeds_note: str
         return f"[{markdown(name)}](#{_anchor(study, section, name)})" if shown else markdown(name)
 
     page = of_claims.claims_page(study, rows, seeds_note, parts, link)
-    author = study.name.partition(" ")[0]
-    named = dict.fromkeys(filter(None, [author, study.name, *study.about.samplers.split(", ")]))
-    title, _, rest = page.partition("\n\n")  # the search finds the page first by these names
-    entries = [entry for text in named for entry in fence(f"{{index}} ! single: {line(text)}", "")]
-    return "\n".join([title, "", *entries, rest])
+    title, _, rest = page.partition("\n\n")
+    names = [study.name, *study.about.samplers.split(", ")]
+    if study.printed:
+        author = re.split(r" and others| \(", study.name)[0]
+        names += [study.key, author]
+        rest = f"{title.removeprefix('# ')}\n\n{rest}"
+        title = f"# {markdown(name_with_samplers(study))}"
+    return "\n".join([title, "", *index_entries(names), rest])
+
+
+def name_with_samplers(study: Study) -> str:
+    """Return a study's name for readers, and those of the samplers that its paper proposes."""
+    return ", ".join(filter(None, [study.name, study.about.samplers]))
 
 
 def find_output(paper: Study, section: str, name: str, results: Path) -> Path | None:
@@ -84,18 +95,26 @@ def read_committed(key: str, name: str, results: Path) -> tuple[str, list[str]]:
     return "", []
 
 
-def gallery(studies: Iterable[Study], results: Path) -> list[str]:
-    """Return the page of all figures that were made, each a link to its place; [] if none was."""
+def gallery(studies: Iterable[Study], results: Path, sources: Path) -> list[str]:
+    """Return the page of all figures that were made, each a link to its place; [] if none was.
+
+    sources: the folder of the site's sources, into which small pictures are written.
+    """
     lines: list[str] = []
     for study in studies:
         made = ((n, find_output(study, "figures", n, results)) for n in study.sections.figures)
         shown = {name: path for name, path in made if path}
         lines += [f"## {markdown(study.name)}", ""] * bool(shown)
         for name, path in shown.items():
-            target = f":target: papers/{study.key}.html#{_anchor(study, 'figures', name)}"
-            title = study.sections.figures[name].title
-            lines += _picture(path, results, title, ":class: small", target)
-    head = ["---", "orphan: true", "---", "# All figures", "", "Each leads to its place.", ""]
+            title, image = study.sections.figures[name].title, path.with_suffix(".png")
+            place = _place(choose_light(path), results)
+            if image.exists():
+                place = f"/thumbnails/{study.key}/{name}-small.webp"
+                _write_thumbnail(image, sources / place[1:])
+            options = [f":alt: {_quote(title)}", ":figclass: small"]
+            options += [f":target: papers/{study.key}.html#{_anchor(study, 'figures', name)}"]
+            lines += fence(f"{{figure}} {place}", "\n".join([*options, "", markdown(title)]))
+    head = ["# All figures", "", "Each leads to its place.", ""]
     return [*head, *lines] if lines else []
 
 
@@ -137,15 +156,17 @@ def _show_section(study: Study, section: str, rows: Sequence[Row], results: Path
     """Return the part of the page with all figures or tables that have been made."""
     names = study.outputs(section)
     shown = [name for name in names if find_output(study, section, name, results)]
-    text = f"{len(shown)} of {len(names)} have been made; `snakemake {study.key}` makes all."
-    lines = [] if len(shown) == len(names) else [text, ""]
+    lines: list[str] = []
     for name in names:
         origin, table = read_committed(study.key, name, results)
         if name in shown:
             lines += _show_output(study, section, name, rows, results)
         elif table:
             lines += [f"### {markdown(names[name].title)}", "", origin, "", *table, ""]
-    return Section(HEADINGS[section], "", lines=lines)
+    counted = f"{len(shown)} of {len(names)} {section}"
+    made = f"{counted} have been made; `snakemake {study.key}` makes all."
+    missing = [made, ""] * (len(shown) < len(names))
+    return Section(HEADINGS[section] if lines else "", "", lines=[*missing, *lines])
 
 
 def _show_output(
@@ -164,9 +185,7 @@ def _show_output(
     else:
         first = caption["caption"] or caption["title"]
         table, _, rest = read_text(base.with_suffix(".md")).partition("\n\n")
-        head, more = table.splitlines()[: ROWS + 2], table.count("\n") - ROWS - 1
-        lines += fence(f"{{table}} {markdown(first)}", "\n".join(head))
-        lines += [f"{more} more rows are in the CSV.", ""] * (more > 0) + [rest, ""]
+        lines += [*fence(f"{{table}} {markdown(first)}", table), FOLDED.sub(_leave_out, rest), ""]
         lines += captions.lines_above_fold({**caption, "caption": ""})
     folded = captions.lines_below_fold(caption)
     for experiment in dict.fromkeys(run.experiment for run in study.output_runs(section, name)):
@@ -184,6 +203,11 @@ def _show_output(
     return [*lines, ", ".join(links), ""]
 
 
+def _leave_out(folded: re.Match[str]) -> str:
+    """Return folded rows of a table as they are, or where they are if they are many."""
+    return f"{folded[1]} are in the CSV." if int(folded[2]) > ROWS else folded[0]
+
+
 def _heading(name: str, caption: Caption) -> str:
     """Return a heading: "Fig 2: title" of ``fig2``, else the caption's title."""
     number = re.match(r"(fig|table)(S?\d+)(?![^_])", name)
@@ -191,20 +215,41 @@ def _heading(name: str, caption: Caption) -> str:
     return of + markdown(caption["title"])
 
 
-def _picture(path: Path, results: Path, alt: str, *more: str) -> list[str]:
+def _picture(path: Path, results: Path, alt: str) -> list[str]:
     """Return Markdown with a picture and its alternative text; a wide one fills the column.
 
-    path: an SVG; its PNG is shown where the SVG is heavy. more: options of the image in place of a
-    class by its width.
+    path: an SVG; its PNG is shown where the SVG is heavy.
     """
     width = re.search(r'<svg[^>]* width="([\d.]+)pt"', read_text(path))
-    options = [f":alt: {json.dumps(line(alt), ensure_ascii=False)}"]
-    options += more or [":class: wide"] * bool(width and float(width[1]) > WIDE)
+    options = [f":alt: {_quote(alt)}"]
+    options += [":class: wide"] * bool(width and float(width[1]) > WIDE)
+    return fence(f"{{image}} {_place(choose_light(path), results)}", "\n".join(options))
+
+
+def _place(path: Path, results: Path) -> str:
+    """Return where the site's sources have a file of the results."""
+    return f"/results/{path.resolve().relative_to(results.resolve()).as_posix()}"
+
+
+def choose_light(path: Path) -> Path:
+    """Return the path of an SVG, or of its PNG where the SVG is heavy."""
     image = path.with_suffix(".png")
-    if path.stat().st_size > HEAVY and image.exists():
-        path = image
-    place = path.resolve().relative_to(results.resolve()).as_posix()
-    return fence(f"{{image}} /results/{place}", "\n".join(options))
+    return image if path.stat().st_size > HEAVY and image.exists() else path
+
+
+def _write_thumbnail(image: Path, path: Path) -> None:
+    """Write a PNG as a small WebP."""
+    from PIL import Image  # of matplotlib
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with Image.open(image) as picture:
+        height = round(THUMBNAIL * picture.height / picture.width)
+        picture.convert("RGB").resize((THUMBNAIL, height)).save(path, quality=50)
+
+
+def _quote(text: str) -> str:
+    """Return a text for an option of a directive."""
+    return json.dumps(line(text), ensure_ascii=False)
 
 
 def _link_cards(study: Study, cards: Sequence[Path]) -> list[str]:

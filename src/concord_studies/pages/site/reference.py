@@ -16,7 +16,7 @@ from concord_studies.catalog import describe_kind, first_sentence
 from concord_studies.configuration.editor import study_schema
 from concord_studies.home import HOME
 from concord_studies.io import read_text
-from concord_studies.markup import fence, line, markdown, markdown_table
+from concord_studies.markup import fence, index_entries, line, markdown, markdown_table
 
 # Classes of what functions return: their paths, and what their sections document of them.
 RESULTS = {
@@ -78,7 +78,10 @@ def pages(pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         for name in kinds.names(package):
             kind = describe_kind(package, name, execute=False)
             named = f"{kind['name']} ({name})" if kind["name"] else name
-            lines += [f"## {markdown(named)}", "", *_docstring_lines(kind)]
+            lines += [f"## {markdown(named)}", ""]
+            if package == "samplers":
+                lines += index_entries([kind["name"] or name])
+            lines += _docstring_lines(kind)
             if package == "figures" and name in pictures:
                 alt = f':alt: "A figure of kind {name}"'
                 lines += fence(f"{{image}} {pictures[name]}", alt)

@@ -1,11 +1,13 @@
 """The site in a real browser: from disk, without network, at three widths, dark and light."""
 
 import csv
+import importlib
 import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hostile import SECRET, SHOWN
@@ -132,6 +134,18 @@ def test_the_page_of_claims_shows_what_has_some_words_and_a_verdict(folder, brow
     link = "table.claims tr:not([hidden]) a[id]"
     browser.get(browser.execute_script(f"return document.querySelector('{link}').href"))
     assert browser.execute_script("return document.querySelector(location.hash).tagName")
+
+
+@pytest.mark.parametrize("query", ["DE-SGHMC", "Gürbüzbalaban", KEY])
+def test_the_search_finds_a_paper_by_its_sampler_author_and_key(folder, browser, query):
+    found = "return [...document.querySelectorAll('#search-results li')].map((r) => r.innerHTML)"
+    browser.get(f"{(folder / 'search.html').as_uri()}?q={quote(query)}")
+    wait = importlib.import_module("selenium.webdriver.support.wait").WebDriverWait(browser, 60)
+    results = wait.until(lambda _: browser.execute_script(found))
+    assert PAPER in results[0]
+    assert not any(">D</span>" in result for result in results)  # letters are not looked for
+    browser.get("about:blank")
+    browser.get_log("browser")  # from a disk it reads no summaries
 
 
 PAGES = (

@@ -246,10 +246,11 @@ def test_a_page_counts_its_figures_and_says_what_is_seen(studies, tmp_path, buil
     site = built(made.folder)
     page = site / "papers" / f"{KEY}.html"
     text = text_of(page)
-    assert re.search(rf"1 of \d+ have been made; snakemake {KEY} makes all\.", text)
+    assert re.search(rf"1 of \d+ figures have been made; snakemake {KEY} makes all\.", text)
     (seen,) = pages(site)[page].pictures
     assert seen == "Title. What is seen."
-    assert "What is seen. More. What Fig 2 shows of DE-SGLD, DE-SGHMC shows as well." in text
+    first = "The results of DE-SGHMC are quite similar to those of DE-SGLD."
+    assert f"What is seen. More. {first}" in text
 
 
 def test_a_table_has_its_caption(studies, tmp_path, built):
