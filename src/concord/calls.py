@@ -123,7 +123,7 @@ def sample(
     >>> trace["x"].shape
     (100, 201, 3, 1)
     """
-    run = prepare(sampler, problem, network, iterations, chains, initial, record, options)
+    run = prepare("sample", sampler, problem, network, iterations, chains, initial, record, options)
     length = run.options
     needed = estimate_trace_bytes(
         length.record, length.chains, problem.agents, problem.dim, length.iterations
@@ -161,7 +161,8 @@ def sample(
         trace.axes = getattr(problem, "parameter_axes", {})
         trace.labels = getattr(problem, "axis_labels", {})
     if (message := trace.divergence()) and not is_warned:
-        warn_of_divergence(run.sampler.kind, message, step_advice(run, problem, find_limit))
+        advice = trace.cause or step_advice(run, problem, find_limit)
+        warn_of_divergence(run.sampler.kind, message, advice)
     return trace
 
 
