@@ -163,7 +163,8 @@ def prepare(
         shape = ", ".join(map(str, (chains, problem.agents, problem.dim)))
         raise ConcordError(
             f"initial: an array of shape {np.shape(initial)} is no law of starts, and positions "
-            f"(chains, agents, dim = {shape}) cannot be given; state a distribution, {Law.example}"
+            f"(chains, agents, dim = {shape}) cannot be given; state a distribution, such as "
+            f"{Law.example}"
         )
     if isinstance(record, Mapping):
         record = dict(_read_words(record))
@@ -197,7 +198,9 @@ def _check_names(
                 f"concord.w2(trace, problem, {late})"
             )
         elif key in Conditions.__struct_fields__:
-            call = "network" if not isinstance(network, (str, Mapping)) else f"{network!r}, {agents}"
+            call = (
+                "network" if not isinstance(network, (str, Mapping)) else f"{network!r}, {agents}"
+            )
             remedy = (
                 f"it belongs to the network: network=concord.network({call}, "
                 f"{key}={suggest_value(Conditions, key, options[key])})"

@@ -87,14 +87,16 @@ def suggest_argument(key: str, value: object, names: Iterable[str]) -> str:
     names = list(names)
     if not (meant := find_meant(key, names)):
         return nearest(key, names)
-    written = "..." if f"{key}*" in SYNONYMS.get(meant, "").split() else write_value(value)
+    written = "..." if f"{key.lower()}*" in SYNONYMS.get(meant, "").split() else write_value(value)
     argument = meant.replace("VALUE", written) if "=" in meant else f"{meant}={written}"
     return f"did you mean {argument}?"
 
 
 def write_value(value: object) -> str:
     """Return a short plain value as Python writes it; "..." for others, such as arrays."""
-    text = repr(value.item() if hasattr(value, "item") and not getattr(value, "shape", 0) else value)
+    text = repr(
+        value.item() if hasattr(value, "item") and not getattr(value, "shape", 0) else value
+    )
     return text if isinstance(value, PLAIN) and len(text) <= LONGEST else "..."
 
 

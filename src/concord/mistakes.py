@@ -75,7 +75,7 @@ def describe_mistake(error: msgspec.ValidationError, hint: object, value: Any, w
         key, types = text.split("`")[1], _types_of_keys(hint, value)
         if "unknown" in text:
             if untyped := describe_untyped(hint, key):
-                return untyped
+                return f"{at}{untyped}"
             return f"{place_of_key(where, key)}: unknown key; {nearest(key, types)}"
         meaning = meaning_of(types[key]) or describe_type(types[key])
         values = ", ".join(map(repr, choices(types[key])))

@@ -113,10 +113,13 @@ def require(problem: object, method: str, remedy: str) -> None:
     if problem is not None and not hasattr(problem, method):
         kind = type(problem).__name__
         if kind == "Problem" and method in ARGUMENTS:
-            kind, remedy = "gradients alone", f"give concord.Problem {ARGUMENTS[method]}=, or {remedy}"
+            kind, remedy = (
+                "gradients alone",
+                f"give concord.Problem its {ARGUMENTS[method]}=, or {remedy}",
+            )
         raise ConcordError(
-            f"the sampler needs {ABILITIES.get(method, method)}, which a problem of {kind} does not "
-            f"offer; {remedy}"
+            f"the sampler needs {ABILITIES.get(method, method)}, which a problem of {kind} does "
+            f"not offer; {remedy}"
         )
 
 

@@ -80,7 +80,9 @@ class _CheckedMeta(msgspec.StructMeta):
         def __setattr__(cls, name: str, value: object) -> None:
             """Set an attribute of the class, but for that by which @dataclass begins."""
             if name == "__dataclass_params__":
-                raise ConcordError(f"{cls.__name__}: remove @dataclass; its fields are options as is")
+                raise ConcordError(
+                    f"{cls.__name__}: remove @dataclass; its fields are options as is"
+                )
             super().__setattr__(name, value)
 
 

@@ -101,8 +101,8 @@ def read_numbers(values: object, name: str) -> np.ndarray:
                 f"({name} == {text}) + 0"
             ) from None
         raise ConcordError(f"{name}: {short(values)} is no array of numbers; give one") from None
-    if (lost := np.argwhere(~np.isfinite(array))).size:
-        raise ConcordError(_describe_missing(values, array, lost, name))
+    if not (finite := np.isfinite(array)).all():
+        raise ConcordError(_describe_missing(values, array, np.argwhere(~finite), name))
     if (np.abs(array) > HUGEST).any():
         most = np.abs(array).argmax()
         place = [int(index) for index in np.unravel_index(most, array.shape)]
@@ -113,24 +113,22 @@ def read_numbers(values: object, name: str) -> np.ndarray:
     return array
 
 
-def _describe_missing(values: object, array: np.ndarray, lost: np.ndarray, name: str) -> str:
-    """Return the sentence about numbers of an array that are not finite.
+def _describe_missing(values: Any, array: np.ndarray, lost: np.ndarray, name: str) -> str:
+    """Return the sentence about numbers of an array that are not finite, with their rows.
 
     values: what the caller gave, perhaps a table. lost: their places, (count, axes). name: of the
     values.
     """
-    first = tuple(lost[0].tolist())
-    what = "missing value" if np.isnan(array[first]) else "infinite value"
-    column = ""
+    first, labels, column = lost[0].tolist(), range(len(np.atleast_1d(array))), ""
     if array.ndim == 2:
         lost = lost[lost[:, 1] == first[1]]
         column = f"column {[*getattr(values, 'columns', range(array.shape[1]))][first[1]]!r} has "
-    rows = [*getattr(values, "index", range(len(array)))] if array.ndim else []
-    where = ", ".join(str(rows[place]) for place in lost[:3, 0]) if rows else ""
-    more = ", ..." if len(lost) > 3 else ""
-    plural = "s" if len(lost) > 1 else ""
-    place = f", in row{plural} {where}{more}" if where else ""
+    if hasattr(values, "iloc"):  # of pandas
+        labels = values.index
+    what = "missing" if np.isnan(array[tuple(first)]) else "infinite"
+    rows = ", ".join(str(labels[row]) for row in lost[:3, 0]) if first else "0"
+    more, plural = ", ..." if len(lost) > 3 else "", "s" if len(lost) > 1 else ""
     return (
-        f"{name}: {column}{len(lost)} {what}{plural}{place}; drop such rows, as df.dropna() does, or "
-        "impute"
+        f"{name}: {column}{len(lost)} {what} value{plural}, in row{plural} {rows}{more}; drop such "
+        "rows, as df.dropna() does, or impute"
     )

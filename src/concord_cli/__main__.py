@@ -334,7 +334,7 @@ def _amount(text: str) -> tuple[str, float]:
     try:
         return name, float(amount)
     except ValueError:
-        amount = text if name.replace(".", "", 1).isdigit() else 2000
+        amount = text if name.replace(".", "", 1).isdigit() else "2000"
         raise argparse.ArgumentTypeError(
             f"{text!r} is no price with an amount; give --budget gradients={amount}, "
             f"bytes={amount} or seconds={amount}"

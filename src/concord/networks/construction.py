@@ -117,11 +117,11 @@ def _read_graph(graph: object, agents: int | None, options: Mapping[str, object]
                 f"network: {short(dict(graph))} has no kind; give one, such as {{'kind': 'ring'}}, "
                 "or of a mapping of neighbors networkx.Graph({...})"
             )
-        if agents is None:
-            raise ConcordError(f"network {short(dict(graph))} has no size; give agents")
         topology = {**graph, **options}
         if kinds.exists("topologies", topology["kind"]):
             _check_keys(topology)
+        if agents is None:
+            raise ConcordError(f"network {short(dict(graph))} has no size; give agents")
         return build_graph(**topology, agents=agents, where="network")
     if options:
         raise ConcordError(f"network: {next(iter(options))} is an option of a kind; remove it")

@@ -14,13 +14,13 @@ from concord.options import Count, build
 from concord.sampling.partition import AgentData, Partition, PartitionLike
 from concord.values import read_numbers
 
-Agents = int | ArrayLike | None  # their number, or the site of each row
+AgentsOfRows = int | ArrayLike | None  # their number, or the site of each row
 
 
 def divide_rows(
     X: Any,
     y: Any,
-    agents: Agents,
+    agents: AgentsOfRows,
     partition: PartitionLike,
     seed: int | None,
     classes: bool = False,

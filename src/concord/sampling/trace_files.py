@@ -74,9 +74,7 @@ def load(path: str | Path, run: str | None = None) -> Trace:
     try:
         traces = read_traces(Path(path))
     except OSError as error:
-        raise ConcordError(
-            f"{path}: it cannot be read ({error.strerror}); {NAME_ONE}"
-        ) from None
+        raise ConcordError(f"{path}: it cannot be read ({error.strerror}); {NAME_ONE}") from None
     if run is None and len(traces) == 1:
         return next(iter(traces.values()))
     if run not in traces:
