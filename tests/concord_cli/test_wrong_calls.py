@@ -341,7 +341,7 @@ MISTAKES = [  # what is typed, and the end of the sentence, or a part of it
     ),
     (
         "concord.problems.linear_regression(np.where(X > 2, np.nan, X), y, agents=4)",
-        "X: column 1 has 1 missing value, in row 39; drop such rows, as df.dropna() does, or impute",
+        "X: column 1 has 1 missing value, in row 39; drop such rows, as df.dropna() does, or impu",
     ),
     (
         "concord.problems.linear_regression(gaps, y, agents=clinic)",
