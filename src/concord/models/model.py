@@ -13,7 +13,7 @@ does not split is refused. JAX evaluates all chains and agents at once, as one c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -334,6 +334,11 @@ def make_shards(rows: int, labels: Array | None, sharding: Sharding) -> list[Arr
     """
     agents, shards, partition, seed = sharding
     if shards is None:
+        if isinstance(agents, Iterable):
+            raise ConcordError(
+                f"agents: {short(agents)} is no number; of the site of each row give "
+                "shards=[*df.groupby('site').indices.values()], and leave agents out"
+            )
         count = build(Count, agents, "agents")
         if count == rows and partition == "equal":  # a reader expects agent 3 to have row 3
             return list(np.arange(rows)[:, None])
