@@ -153,12 +153,12 @@ def _describe_parts(network: Network) -> str:
     """Return which agents of a network that is not connected have no path to each other."""
     from scipy import sparse  # a tenth of a second
 
-    adjacency, names = sparse.csr_array(network.graph.adjacency), np.array(network.names, object)
+    adjacency = sparse.csr_array(network.graph.adjacency)
     _, parts = sparse.csgraph.connected_components(adjacency, connection="strong")
-    inside, outside = (
-        ", ".join(map(str, names[chosen][:SHOWN])) + (", ..." if chosen.sum() > SHOWN else "")
-        for chosen in (parts == parts[0], parts != parts[0])
-    )
+    sides: tuple[list[str], list[str]] = [], []
+    for name, part in zip(network.names, parts.tolist(), strict=True):
+        sides[int(part != parts[0])].append(str(name))
+    inside, outside = (", ".join(side[:SHOWN]) + ", ..." * (len(side) > SHOWN) for side in sides)
     return f"no path joins {inside} with {outside}, so that they cannot agree"
 
 

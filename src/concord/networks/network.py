@@ -95,6 +95,7 @@ class Network(Summarized):
             "agents": count_named(self.agents, self.agent_names),
             "edges": f"{edges}{' directed' if self.graph.directed else ''}",
             "neighbors": f"{degrees.min()} to {degrees.max()}",
+            "connected": None if self.graph.is_connected else "no",
             "weights": None if self.graph.weights is None else "its own",
             **{name: v for name, v in plain(self.conditions).items() if v != usual[name]},
         }
