@@ -180,6 +180,10 @@ def test_a_column_says_the_sites_of_rows():
         assert repr(problem) == repr(named())
         np.testing.assert_allclose(problem.gram, named().gram)
         np.testing.assert_allclose(problem.shift, named().shift)
+    numbers = np.unique(table.site, return_inverse=True)[1]
+    problem = concord.problems.linear_regression(table[["age", "height"]], table.y, agents=numbers)
+    assert problem.agent_names is None
+    np.testing.assert_allclose(problem.gram, named().gram[[1, 2, 0]])
     kind = concord.problems.tied_mixture
     assert kind(table.y, agents=table.site).agent_names == (*SITES,)
     with pytest.raises(ConcordError, match=r"^agents: row 1 has no site; drop it"):

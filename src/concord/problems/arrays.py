@@ -79,10 +79,11 @@ def divide_rows(
     return replace(AgentData.from_parts(features, targets, parts), columns=names, sites=sites)
 
 
-def _group_by_site(
-    X: Any, y: Any, labels: Sequence[Hashable]
-) -> tuple[dict[Hashable, Any], dict[Hashable, Any]]:
-    """Return mappings from sites, in their order among the labels of rows, to rows of X and y."""
+def _group_by_site(X: Any, y: Any, labels: Sequence[Hashable]) -> tuple[Any, Any]:
+    """Return mappings from sites, in their order among the labels of rows, to rows of X and y.
+
+    Labels that are the numbers 0 to N - 1 are no names: the result are lists in their order.
+    """
     if not len(X) == len(y) == len(labels):
         raise ConcordError(
             f"agents: {len(labels)} labels do not fit {len(X)} rows; give a number of agents, or "
@@ -94,6 +95,8 @@ def _group_by_site(
             raise ConcordError(f"agents: row {row} has no site; drop it, or give it one")
         rows.setdefault(label, []).append(row)
     X, y = (of.iloc if hasattr(of, "iloc") else np.asarray(of) for of in (X, y))
+    if {*rows} == {*range(len(rows))}:
+        return [X[rows[n]] for n in range(len(rows))], [y[rows[n]] for n in range(len(rows))]
     return {site: X[part] for site, part in rows.items()}, {s: y[part] for s, part in rows.items()}
 
 
