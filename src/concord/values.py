@@ -1,7 +1,7 @@
 """Plain values: numbers, texts, lists and mappings, as YAML and callers in Python give them."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -25,6 +25,12 @@ def without_numpy(value: object, where: str) -> object:
     if isinstance(value, (list, tuple)):
         return [without_numpy(item, f"{where}[{number}]") for number, item in enumerate(value)]
     return value
+
+
+def is_list(value: object) -> TypeGuard[Iterable[Any]]:
+    """Return whether a caller's value is a list, a column or an array, and no number or text."""
+    is_number = isinstance(value, np.ndarray) and not value.ndim
+    return isinstance(value, Iterable) and not isinstance(value, str) and not is_number
 
 
 def check_masks(values: object, where: str) -> None:

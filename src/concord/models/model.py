@@ -13,7 +13,7 @@ does not split is refused. JAX evaluates all chains and agents at once, as one c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,7 +30,7 @@ from concord.problems.function_problem import Problem
 from concord.problems.gaussian_fit import fit
 from concord.problems.share_all import share_all
 from concord.sampling.partition import PartitionLike
-from concord.values import check_masks, read_numbers
+from concord.values import check_masks, is_list, read_numbers
 
 if TYPE_CHECKING:
     from jax import Array as JaxArray
@@ -334,7 +334,7 @@ def make_shards(rows: int, labels: Array | None, sharding: Sharding) -> list[Arr
     """
     agents, shards, partition, seed = sharding
     if shards is None:
-        if isinstance(agents, Iterable):
+        if is_list(agents):
             raise ConcordError(
                 f"agents: {short(agents)} is no number; of the site of each row give "
                 "shards=[*df.groupby('site').indices.values()], and leave agents out"

@@ -1,6 +1,6 @@
 """Check a caller's arrays and divide their rows among agents."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from concord.contracts import Stream
 from concord.errors import ConcordError, short
 from concord.options import Count, build
 from concord.sampling.partition import AgentData, Partition, PartitionLike
-from concord.values import read_numbers
+from concord.values import is_list, read_numbers
 
 AgentsOfRows = int | ArrayLike | None  # their number, or the site of each row
 
@@ -32,7 +32,7 @@ def divide_rows(
     ConcordError if arrays are not numbers, or do not fit each other or the number of agents.
     """
     sites = None
-    if isinstance(agents, Iterable) and not isinstance(agents, str):
+    if is_list(agents):
         X, y, agents = *_group_by_site(X, y, [*agents]), None
     if isinstance(X, Mapping):
         if agents is not None or not isinstance(y, Mapping) or X.keys() != y.keys():

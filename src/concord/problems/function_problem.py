@@ -13,7 +13,7 @@ from concord.options import Count, Some, build
 from concord.problem import ALL, Agents, Cost
 from concord.problems.one_data_set import OneDataSet
 from concord.reference import read_reference
-from concord.values import check_masks, read_numbers
+from concord.values import check_masks, is_list, read_numbers
 
 Function = Callable[..., object]
 
@@ -144,9 +144,9 @@ class Problem(OneDataSet):
 
 def _read_names(given: object, what: str) -> tuple[int, tuple[str, ...] | None]:
     """Return a caller's number of agents or coordinates, and their names; None: numbers."""
-    if not isinstance(given, (list, tuple, np.ndarray)):
+    if not is_list(given):
         return build(Count, given, what), None
-    names = build(Some[str], given, what)
+    names = build(Some[str], [*given], what)
     if len({*names}) < len(names):
         raise ConcordError(f"{what}: {short(names)} has one name twice; rename one")
     return len(names), names
