@@ -6,12 +6,21 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Annotated, NamedTuple, Self
 
+import numpy as np
 from msgspec import Meta, field
 from msgspec.structs import fields
 
 from concord import kinds
-from concord.errors import ConcordError, nearest, short
+from concord.errors import (
+    ConcordError,
+    refuse_argument,
+    short,
+    suggest_argument,
+    write_value,
+)
 from concord.minibatches import Batches
+from concord.mistakes import describe_untyped, suggest_value
+from concord.networks.conditions import Conditions
 from concord.networks.construction import network as network_of
 from concord.networks.network import Network, Order
 from concord.options import Chosen, Options, build
@@ -19,7 +28,7 @@ from concord.problem import Problem, require_problem
 from concord.record import Record, check_record
 from concord.sampler import Algorithm, OrderedSampler, own_options
 from concord.sampling.initial import Law
-from concord.values import place_of_key
+from concord.synonyms import WARM_UP
 
 # Of ``concord.sample`` beside a sampler's options.
 ARGUMENTS = (
@@ -63,15 +72,6 @@ class ChosenSampler(Chosen):
                     f"sampler.{min(twice)}: {short(sampler)} has its own; leave it out of the call"
                 )
             sampler = type(sampler)
-        names = class_of(sampler, "sampler").__struct_fields__
-        for key in options:
-            if key not in names:
-                remedy = nearest(key, [*names, *ARGUMENTS])
-                if isinstance(sampler, type) and hasattr(sampler, key):
-                    remedy = f"write the class's {key} as a field with a type, {key}: float"
-                if key in ARGUMENTS:  # of ``sample``
-                    remedy = "a law takes none; leave it out"
-                raise ConcordError(f"{place_of_key('sampler', key)}: unknown key; {remedy}")
         choice = cls.__new__(cls)
         choice._choose(sampler, {**stated, **options}, "sampler")
         return choice
@@ -125,6 +125,7 @@ class RunArguments(NamedTuple):
 
 
 def prepare(
+    function: str,
     sampler: object,
     problem: object,
     network: object,
@@ -134,7 +135,10 @@ def prepare(
     record: object,
     options: Mapping[str, object],
 ) -> RunArguments:
-    """Check all arguments as those of a study's files, with the same errors; return them parsed."""
+    """Check all arguments as those of a study's files, with the same errors; return them parsed.
+
+    function: the name of that which is given them, for messages.
+    """
     if isinstance(sampler, Problem):
         raise ConcordError("sampler: it is a problem; give sampler, problem and network, in order")
     problem = require_problem(problem)
@@ -145,6 +149,7 @@ def prepare(
                 "as 'ring'"
             )
         network = "no_edges"
+    _check_names(function, sampler, options, network, problem.agents)
     choice = ChosenSampler.choose(sampler, options)
     network = network_for(problem, network)
     if choice.order != network.order:
@@ -153,6 +158,13 @@ def prepare(
         raise ConcordError(
             f"sampler {choice.kind} does not mix by weights, so those of the network would say "
             "nothing; give the graph or its adjacency matrix"
+        )
+    if isinstance(initial, (np.ndarray, list, tuple)):
+        shape = ", ".join(map(str, (chains, problem.agents, problem.dim)))
+        raise ConcordError(
+            f"initial: an array of shape {np.shape(initial)} is no law of starts, and positions "
+            f"(chains, agents, dim = {shape}) cannot be given; state a distribution, such as "
+            f"{Law.example}"
         )
     if isinstance(record, Mapping):
         record = dict(_read_words(record))
@@ -167,6 +179,35 @@ def prepare(
     )
     check_record(length.record, problem.agents, length.chains, length.iterations, "record")
     return RunArguments(choice, network, length)
+
+
+def _check_names(
+    function: str, sampler: object, options: Mapping[str, object], network: object, agents: int
+) -> None:
+    """Refuse an option that the sampler does not have, with what to write in its place."""
+    kind = sampler if isinstance(sampler, Algorithm) else class_of(sampler, "sampler")
+    names = kind.__struct_fields__
+    for key in (key for key in options if key not in names):
+        remedy = suggest_argument(key, options[key], [*names, *ARGUMENTS])
+        if key in ARGUMENTS:  # of ``sample``
+            remedy = "a law takes none; leave it out"
+        elif key in WARM_UP.split():
+            late = f"warm_up={write_value(options[key])}"
+            remedy = (
+                f"all draws are kept; leave the first out afterwards: trace.to_arviz({late}), "
+                f"concord.w2(trace, problem, {late})"
+            )
+        elif key in Conditions.__struct_fields__:
+            call = (
+                "network" if not isinstance(network, (str, Mapping)) else f"{network!r}, {agents}"
+            )
+            remedy = (
+                f"it belongs to the network: network=concord.network({call}, "
+                f"{key}={suggest_value(Conditions, key, options[key])})"
+            )
+        elif untyped := describe_untyped(kind, key):
+            raise ConcordError(untyped)
+        refuse_argument(function, key, remedy)
 
 
 def _read_words(record: Mapping[str, object]) -> Iterator[tuple[str, object]]:

@@ -85,8 +85,9 @@ def sample(
         Distribution of x^(0): ``{"kind": "normal", "mean": 0.0, "sd": 1.0}``, and the others of
         config/README.md; none: the problem's own, as a network's initialization, or else normal.
     record
-        What to keep, and when: ``{"every": 10}`` (or ``thin``), ``{"warm_up": 500}``, which is
-        ``burn_in`` in a study's files, ``{"at": [100, 200], "agents": [0]}``, ...
+        What to keep, and when: ``{"every": 10}`` (or ``thin``), ``{"at": [100, 200], "agents":
+        [0]}``, ...; ``{"warm_up": 500}`` (``burn_in`` in a study's files) keeps all draws, and has
+        ``to_arviz`` and metrics leave out those until then.
     labels
         What the random streams are called by: paper, problem, experiment and run of a run of a
         study (``load_run``).
@@ -123,7 +124,7 @@ def sample(
     >>> trace["x"].shape
     (100, 201, 3, 1)
     """
-    run = prepare(sampler, problem, network, iterations, chains, initial, record, options)
+    run = prepare("sample", sampler, problem, network, iterations, chains, initial, record, options)
     length = run.options
     needed = estimate_trace_bytes(
         length.record, length.chains, problem.agents, problem.dim, length.iterations
@@ -161,7 +162,8 @@ def sample(
         trace.axes = getattr(problem, "parameter_axes", {})
         trace.labels = getattr(problem, "axis_labels", {})
     if (message := trace.divergence()) and not is_warned:
-        warn_of_divergence(run.sampler.kind, message, step_advice(run, problem, find_limit))
+        advice = trace.cause or step_advice(run, problem, find_limit)
+        warn_of_divergence(run.sampler.kind, message, advice)
     return trace
 
 

@@ -5,7 +5,8 @@ import functools
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import ParamSpec, TypeVar
+from numbers import Number
+from typing import NoReturn, ParamSpec, TypeVar
 
 from concord.synonyms import ABSENT, SYNONYMS
 
@@ -14,6 +15,8 @@ R = TypeVar("R")
 
 LISTED = 20  # options that a message names
 COMPARED = 100  # characters of a word that are compared with options; comparing is slow
+LONGEST = 60  # characters of a value that a message shows
+PLAIN = (str, Number, type(None), dict, list, tuple)  # types of values that a message writes out
 
 
 class ConcordError(Exception):
@@ -46,25 +49,55 @@ class DivergenceWarning(UserWarning):
     """
 
 
-def nearest(word: object, options: Iterable[str]) -> str:
-    """Return a remedy: the option most like ``word`` if one is close, else the options.
+def find_meant(word: object, options: Iterable[str], alike: float = 0.6) -> str:
+    """Return the option that a word is most like, or means in another library; "" if none is.
 
-    Case and punctuation do not count, and ``SYNONYMS`` has the words of other libraries.
+    Case and punctuation do not count, and ``SYNONYMS`` has the words of other libraries. alike: how
+    much of a misspelt word has to be right.
     """
-    names, letters = sorted(options), _letters(word)
-    meanings = [
-        meant for meant, words in SYNONYMS.items() if letters in map(_letters, words.split())
-    ]
-    alike = 0.6 if len(letters) > 2 else 0.5  # one letter of two may differ
+    names, letters = list(options), _letters(word)
     same = [name for name in names if _letters(name) == letters]
-    same += [meant for meant in meanings if meant.partition("=")[0] in names]
-    close = difflib.get_close_matches(str(word)[:COMPARED], names, n=1, cutoff=alike)
-    if same or (close and str(word) not in ABSENT):
-        return f"did you mean {[*same, *close][0]!r}?"
+    same += [
+        meant
+        for meant, words in SYNONYMS.items()
+        if meant.partition("=")[0] in names and letters in map(_letters, words.split())
+    ]
+    alike -= 0.1 * (len(letters) < 3)  # one letter of two may differ
+    if not same and str(word) not in ABSENT:
+        same = difflib.get_close_matches(str(word)[:COMPARED], names, n=1, cutoff=alike)
+    return same[0] if same else ""
+
+
+def nearest(word: object, options: Iterable[str]) -> str:
+    """Return a remedy: the option that ``word`` means (``find_meant``), else the options."""
+    names = sorted(options)
+    if meant := find_meant(word, names):
+        return f"did you mean {meant.partition('=')[0]!r}?"
     if not names:
         return "there are none to choose from"
     more = f", ... ({len(names)} in all)" if len(names) > LISTED else ""
     return "choose one of " + ", ".join(names[:LISTED]) + more
+
+
+def suggest_argument(key: str, value: object, names: Iterable[str]) -> str:
+    """Return a remedy for an argument that there is not: the one that is meant, with its value.
+
+    Values of words that ``SYNONYMS`` marks are of another quantity, and left to the reader.
+    """
+    names = list(names)
+    if not (meant := find_meant(key, names)):
+        return nearest(key, names)
+    written = "..." if f"{key.lower()}*" in SYNONYMS.get(meant, "").split() else write_value(value)
+    argument = meant.replace("VALUE", written) if "=" in meant else f"{meant}={written}"
+    return f"did you mean {argument}?"
+
+
+def write_value(value: object) -> str:
+    """Return a short plain value as Python writes it; "..." for others, such as arrays."""
+    text = repr(
+        value.item() if hasattr(value, "item") and not getattr(value, "shape", 0) else value
+    )
+    return text if isinstance(value, PLAIN) and len(text) <= LONGEST else "..."
 
 
 def _letters(word: object) -> str:
@@ -91,7 +124,7 @@ def prefix_errors(where: str) -> Iterator[None]:
 def short(value: object) -> str:
     """Return the repr of a value, cut and on one line, so that a message stays one sentence."""
     text = " ".join(repr(value).split())
-    return text if len(text) <= 60 else text[:57] + "..."
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 def suggest_names(function: Callable[P, R], name: str = "") -> Callable[P, R]:
@@ -105,17 +138,24 @@ def suggest_names(function: Callable[P, R], name: str = "") -> Callable[P, R]:
     shape, what = signature(function), name or function.__name__
     known = {name: each for name, each in shape.parameters.items() if name != "self"}
     takes_any = any(each.kind is Parameter.VAR_KEYWORD for each in known.values())
-    needed = [
-        each.name if each.kind is Parameter.POSITIONAL_OR_KEYWORD else f"{each.name}=..."
+    missing = {
+        each.name
         for each in known.values()
-        if each.kind is Parameter.POSITIONAL_OR_KEYWORD
-        or (each.kind is Parameter.KEYWORD_ONLY and each.default is Parameter.empty)
+        if each.kind is Parameter.KEYWORD_ONLY and each.default is Parameter.empty
+    }
+    needed = [
+        f"{each.name}=..." if each.name in missing else each.name
+        for each in known.values()
+        if each.kind is Parameter.POSITIONAL_OR_KEYWORD or each.name in missing
     ]
 
     @functools.wraps(function)
     def checked(*values: P.args, **options: P.kwargs) -> R:
-        if not takes_any and (unknown := [key for key in options if key not in known]):
-            raise ConcordError(f"{what}.{unknown[0]}: unknown key; {nearest(unknown[0], known)}")
+        # Of a function that takes options of others, too, those are unknown that a missing one has.
+        names = [name for name in known if not takes_any or name in missing - options.keys()]
+        for key in [key for key in options if key not in known]:
+            if not takes_any or find_meant(key, names, 0.8):
+                refuse_argument(what, key, suggest_argument(key, options[key], names))
         try:
             shape.bind(*values, **options)
         except TypeError as error:
@@ -125,6 +165,11 @@ def suggest_names(function: Callable[P, R], name: str = "") -> Callable[P, R]:
         return function(*values, **options)
 
     return checked
+
+
+def refuse_argument(function: str, key: str, remedy: str) -> NoReturn:
+    """Raise the ConcordError for an argument that a function does not have."""
+    raise ConcordError(f"{function}: {short(key)} is no argument; {remedy}")
 
 
 def warn_of_divergence(

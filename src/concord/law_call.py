@@ -14,8 +14,10 @@ from concord.calls import find_largest_step, step_advice
 from concord.errors import suggest_names, warn_of_divergence
 from concord.laws import exact
 from concord.laws.law import LARGEST, LawInputs, law_of_run
+from concord.laws.read_off import NoLaw, StepReader
 from concord.memory import estimate_law_bytes, require_memory
 from concord.problem import Problem, Quadratic
+from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampler import Algorithm
 from concord.sampling.trace import Trace
 
@@ -80,7 +82,7 @@ def law(
     >>> distance.sel(agent="average", draw=[0, 200]).values.round(2)
     array([0.37, 0.01])
     """
-    run = prepare(sampler, problem, network, iterations, 1, initial, record, options)
+    run = prepare("law", sampler, problem, network, iterations, 1, initial, record, options)
     count, most = run.options.record.count(iterations), np.inf if approximate else LARGEST
     needed = estimate_law_bytes(count, problem.agents, problem.dim, most)
     require_memory(needed, memory, "record less (record={'every': 10}, or {'at': [1000]})")
@@ -97,10 +99,28 @@ def law(
         if approximate and not isinstance(problem, Quadratic):
             exact_law = linearized.law_of_run(inputs)
         else:
-            exact_law = law_of_run(inputs, LARGEST)
+            try:
+                exact_law = law_of_run(inputs, LARGEST)
+            except NoLaw as why:
+                raise _explain_no_law(inputs, why) from None
     names = {"sampler": run.sampler.kind, **write_names(problem, run.network)}
     exact_law = replace(exact_law, attributes=names)
     if message := exact_law.divergence():
         advice = step_advice(run, problem, partial(find_largest_step, run, problem))
         warn_of_divergence(run.sampler.kind, message, advice)
     return exact_law
+
+
+def _explain_no_law(inputs: LawInputs, why: NoLaw) -> NoLaw:
+    """Return the error that there is no exact law, which says whether an approximate one is."""
+    agents, dim = inputs.problem.agents, inputs.problem.dim
+    if not isinstance(inputs.problem, Quadratic):
+        any_gram = np.broadcast_to(np.eye(dim), (agents, dim, dim))
+        stand_in = QuadraticProblem(any_gram, np.zeros((agents, dim)))
+        try:
+            StepReader(inputs.sampler, stand_in, inputs.network).update()
+        except NoLaw as other:
+            why = other
+        else:
+            return why  # which says to take one
+    return NoLaw(f"{why} (approximate=True does not help)")

@@ -16,7 +16,7 @@ from concord.hints import (
     members,
     tagged_kinds,
 )
-from concord.values import HUGEST, TINIEST, is_computable, parse_self, place_of_key
+from concord.values import HUGEST, PLAIN, TINIEST, is_computable, parse_self, place_of_key
 
 NAMES = {
     **{float: "number", int: "integer", str: "text", bool: "true or false", dict: "mapping"},
@@ -74,8 +74,13 @@ def describe_mistake(error: msgspec.ValidationError, hint: object, value: Any, w
     if " field `" in text:
         key, types = text.split("`")[1], _types_of_keys(hint, value)
         if "unknown" in text:
+            if untyped := describe_untyped(hint, key):
+                return f"{at}{untyped}"
             return f"{place_of_key(where, key)}: unknown key; {nearest(key, types)}"
         meaning = meaning_of(types[key]) or describe_type(types[key])
+        values = ", ".join(map(repr, choices(types[key])))
+        if values and meaning != describe_type(types[key]):
+            return f"{at}the key {key!r} is missing; give one of {values} ({meaning})"
         return f"{at}the key {key!r} is missing; add it ({meaning})"
     if "`key`" in path:
         hint = next(iter(_parts(hint, dict)), str)
@@ -86,8 +91,37 @@ def describe_mistake(error: msgspec.ValidationError, hint: object, value: Any, w
     kinds = ", ".join(tagged_kinds(hint))
     wish = f"a mapping with a kind: {kinds}" if kinds else describe_type(hint)
     example = _example(hint, value)
+    if example and read_text(value) is not None:
+        return f"{at}{short(value)} is a text; give the number {example} ({wish})"
     wish += f", such as {example}" if example else ""
     return f"{at}{short(value)} does not fit; give {wish}"
+
+
+def describe_untyped(kind: object, key: str) -> str:
+    """Return the sentence about an attribute of a class that lacks a type; "" if it is none."""
+    kind = kind if isinstance(kind, type) else type(kind)
+    value = getattr(kind, key, None)
+    if type(value) not in PLAIN or value is None or hasattr(kind.__base__, key):
+        return ""
+    return (
+        f"{kind.__name__}.{key} has no type, so that it is no option; write "
+        f"{key}: {type(value).__name__} = {value!r}"
+    )
+
+
+def read_text(value: object) -> int | float | None:
+    """Return the number that a text stands for; None if it is none."""
+    try:
+        number = float(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return int(number) if number is not None and number.is_integer() else number
+
+
+def suggest_value(options: type[msgspec.Struct], key: str, value: object) -> str:
+    """Return a value of an option as it is written: the caller's if it fits, or what is meant."""
+    (hint,) = (each.type for each in msgspec.structs.fields(options) if each.name == key)
+    return written(value) if _fits(hint, value) else _example(hint, value) or "..."
 
 
 def _example(hint: object, value: object) -> str:
@@ -97,6 +131,8 @@ def _example(hint: object, value: object) -> str:
     (2000 for ``{"gradients": 2000}``), or the name of a kind.
     """
     meant: list[object] = [int(value)] if isinstance(value, float) and value.is_integer() else []
+    if (number := read_text(value)) is not None:
+        meant.append(number)
     for one in classes_of_options(hint):
         tag = one.__struct_config__.tag
         kind = {"kind": tag} if tagged_kinds(hint) else {}

@@ -12,6 +12,7 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.networks.network import Network
+from concord.summary import SHOWN
 
 ROUNDING = 1e-9  # by which sums of weights may miss one
 ABILITIES = {  # what methods of a problem mean to a user
@@ -21,6 +22,16 @@ ABILITIES = {  # what methods of a problem mean to a user
     "minimize": "proximal steps",
     "potential": "values of the potentials",
     "prior_gradient": "the prior's gradient apart",
+}
+LANGEVIN = (  # what to do where a sampler would draw from Gaussians
+    "add step_size=0.001, by which it takes Langevin steps in place of draws from Gaussians, or "
+    "take de_sgld"
+)
+ARGUMENTS = {  # of ``concord.Problem`` that have it offer a method
+    "difference": "batch_gradient",
+    "hessian_product": "hessian_product",
+    "minimize": "prox",
+    "potential": "potential",
 }
 
 
@@ -85,7 +96,7 @@ def check_needs(sampler: Any, problem: object, network: Network) -> None:
     if needs.local:
         refuse_local(problem, f"{name} {needs.local}")
     for method in needs.problem:
-        require(problem, method, "choose another problem, or another sampler")
+        require(problem, method, "choose another problem or sampler")
 
 
 def refuse_local(problem: object, why: str) -> None:
@@ -100,9 +111,15 @@ def require(problem: object, method: str, remedy: str) -> None:
     method: the name of the method or attribute, such as ``minimize``.
     """
     if problem is not None and not hasattr(problem, method):
+        kind = type(problem).__name__
+        if kind == "Problem" and method in ARGUMENTS:
+            kind, remedy = (
+                "gradients alone",
+                f"give concord.Problem its {ARGUMENTS[method]}=, or {remedy}",
+            )
         raise ConcordError(
-            f"the sampler needs {ABILITIES.get(method, method)}, which a problem of "
-            f"{type(problem).__name__} does not offer; {remedy}"
+            f"the sampler needs {ABILITIES.get(method, method)}, which a problem of {kind} does "
+            f"not offer; {remedy}"
         )
 
 
@@ -127,9 +144,22 @@ def _check_connected(network: Network, directed: bool) -> None:
         )
     if not graph.is_connected and graph.name != "no_edges":
         raise ConcordError(
-            f"topology {graph.name!r} is not connected, so its agents cannot agree; "
-            "add edges, or use no_edges if isolated agents are meant"
+            f"network: {graph.name} is not connected: {_describe_parts(network)}; add an edge, or "
+            "take 'no_edges' if isolated agents are meant"
         )
+
+
+def _describe_parts(network: Network) -> str:
+    """Return which agents of a network that is not connected have no path to each other."""
+    from scipy import sparse  # a tenth of a second
+
+    adjacency = sparse.csr_array(network.graph.adjacency)
+    _, parts = sparse.csgraph.connected_components(adjacency, connection="strong")
+    sides: tuple[list[str], list[str]] = [], []
+    for name, part in zip(network.names, parts.tolist(), strict=True):
+        sides[int(part != parts[0])].append(str(name))
+    inside, outside = (", ".join(side[:SHOWN]) + ", ..." * (len(side) > SHOWN) for side in sides)
+    return f"no path joins {inside} with {outside}, so that they cannot agree"
 
 
 def _check_mixing(network: Network, weights: str | float) -> None:

@@ -70,8 +70,20 @@ class _CheckedMeta(msgspec.StructMeta):
             """Build the class from values by position and name, checked like values in a file."""
             arguments = dict(zip(cls.__match_args__, values, strict=False)) | options
             if len(arguments) < len(values) + len(options):
-                raise TypeError(f"{cls.__name__} takes {cls.__match_args__} in order, each once")
+                order = ", ".join(cls.__match_args__) or "no options"
+                raise ConcordError(
+                    f"{cls.__name__}: it takes {order} in order, each once; name the others, or "
+                    "write them in the class with a type, as step_size: float"
+                )
             return build(cls, arguments)
+
+        def __setattr__(cls, name: str, value: object) -> None:
+            """Set an attribute of the class, but for that by which @dataclass begins."""
+            if name == "__dataclass_params__":
+                raise ConcordError(
+                    f"{cls.__name__}: remove @dataclass; its fields are options as is"
+                )
+            super().__setattr__(name, value)
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, metaclass=_CheckedMeta):

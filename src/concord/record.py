@@ -16,6 +16,7 @@ from concord.options import Count, Index, Options, Some
 from concord.problem import CountedProblem
 from concord.sampler import ChainState, WithReadOut
 from concord.sampling.trace import Trace
+from concord.summary import SHOWN
 from concord.values import FINITE_RANGE
 
 # What a configuration may compute while sampling: a number per agent, and arrays to average.
@@ -101,8 +102,8 @@ class Recorder:
         self._agents = np.arange(agents) if record.agents is None else np.array(record.agents)
         if not (self._due > record.burn_in).any():
             raise ConcordError(
-                f"record.burn_in: no iteration is recorded after {record.burn_in}; "
-                "lower it, or record more often"
+                f"record.burn_in: no iteration is recorded after the warm-up of {record.burn_in} "
+                f"(the last is {self._due[-1]}); lower it, or record more often"
             )
         for key, names in (("probes", record.probes), ("averages", record.averages)):
             for name in names:
@@ -114,6 +115,8 @@ class Recorder:
         self._values: dict[str, list[np.ndarray]] = {}
         self._averages = {name: RunningMoments() for name in record.averages}
         self.diverged_at = np.full(chains, -1, dtype=np.int64)
+        self._before: tuple[int, np.ndarray] | None = None  # iteration and positions
+        self._cause: str | None = None  # None: not looked for yet
 
     def __call__(self, k: int, state: ChainState) -> None:
         """Record the state of iteration k if k is due, and note chains that diverge at any k."""
@@ -122,6 +125,7 @@ class Recorder:
         flat = x.ravel()
         if not flat.dot(flat) < FINITE_RANGE**2:
             self._note_divergence(k, x)
+        self._before = k, x
         if self._row == len(self._due) or k != self._due[self._row]:
             return
         if self._read_out is not None:
@@ -178,6 +182,26 @@ class Recorder:
         self.diverged_at[~inside & (self.diverged_at < 0)] = k
         if self._strict and not inside.all():
             raise ChainDivergence
+        if self._cause is None and self._before and not np.isfinite(x).all():
+            self._cause = self._describe_gradient(*self._before)
+
+    def _describe_gradient(self, k: int, x: np.ndarray) -> str:
+        """Return where in a state the gradient is not finite though x is, as a sentence, or ""."""
+        problem = self._problem.problem  # whose gradients are not counted
+        gradient = getattr(problem, "full_gradient", problem.gradient)
+        with np.errstate(all="ignore"):
+            slopes = gradient(x)
+        wrong = ~np.isfinite(slopes).all(axis=-1) & (np.abs(x) < FINITE_RANGE).all(axis=-1)
+        if not wrong.any():
+            return ""
+        place = tuple(np.argwhere(wrong)[0].tolist())
+        names = getattr(problem, "agent_names", None)
+        point = ", ".join(f"{value:.3g}" for value in x[place][:SHOWN])
+        return (
+            f"gradient: it returned {short(slopes[place].tolist())} at iteration {k} of agent "
+            f"{names[place[1]] if names else place[1]}, x = ({point}), where x is finite; is that "
+            "point outside the support? No step size mends it"
+        )
 
     def trace(self) -> Trace:
         """Return the trace of the iterations recorded so far, with chains as first axis (ArviZ)."""
@@ -202,7 +226,7 @@ class Recorder:
                 extra = [f"{name}_dim_{axis}" for axis in range(array.ndim - 2)]
                 variables[f"{name}_{suffix}"] = ("chain", "agent", *extra), array
         variables["diverged_at"] = ("chain",), self.diverged_at
-        return Trace(variables, due, self._agents)
+        return Trace(variables, due, self._agents, cause=self._cause or "")
 
 
 class RunningMoments:

@@ -1,7 +1,7 @@
 """Plain values: numbers, texts, lists and mappings, as YAML and callers in Python give them."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -25,6 +25,12 @@ def without_numpy(value: object, where: str) -> object:
     if isinstance(value, (list, tuple)):
         return [without_numpy(item, f"{where}[{number}]") for number, item in enumerate(value)]
     return value
+
+
+def is_list(value: object) -> TypeGuard[Iterable[Any]]:
+    """Return whether a caller's value is a list, a column or an array, and no number or text."""
+    is_number = isinstance(value, np.ndarray) and not value.ndim
+    return isinstance(value, Iterable) and not isinstance(value, str) and not is_number
 
 
 def check_masks(values: object, where: str) -> None:
@@ -101,8 +107,8 @@ def read_numbers(values: object, name: str) -> np.ndarray:
                 f"({name} == {text}) + 0"
             ) from None
         raise ConcordError(f"{name}: {short(values)} is no array of numbers; give one") from None
-    if not np.isfinite(array).all():
-        raise ConcordError(f"{name}: some of its numbers are not finite; remove them")
+    if not (finite := np.isfinite(array)).all():
+        raise ConcordError(_describe_missing(values, array, np.argwhere(~finite), name))
     if (np.abs(array) > HUGEST).any():
         most = np.abs(array).argmax()
         place = [int(index) for index in np.unravel_index(most, array.shape)]
@@ -111,3 +117,24 @@ def read_numbers(values: object, name: str) -> np.ndarray:
             "squares are not finite; use larger units"
         )
     return array
+
+
+def _describe_missing(values: Any, array: np.ndarray, lost: np.ndarray, name: str) -> str:
+    """Return the sentence about numbers of an array that are not finite, with their rows.
+
+    values: what the caller gave, perhaps a table. lost: their places, (count, axes). name: of the
+    values.
+    """
+    first, labels, column = lost[0].tolist(), range(len(np.atleast_1d(array))), ""
+    if array.ndim == 2:
+        lost = lost[lost[:, 1] == first[1]]
+        column = f"column {[*getattr(values, 'columns', range(array.shape[1]))][first[1]]!r} has "
+    if hasattr(values, "iloc"):  # of pandas
+        labels = values.index
+    what = "missing" if np.isnan(array[tuple(first)]) else "infinite"
+    rows = ", ".join(str(labels[row]) for row in lost[:3, 0]) if first else "0"
+    more, plural = ", ..." if len(lost) > 3 else "", "s" if len(lost) > 1 else ""
+    return (
+        f"{name}: {column}{len(lost)} {what} value{plural}, in row{plural} {rows}{more}; drop such "
+        "rows, as df.dropna() does, or impute"
+    )

@@ -108,7 +108,8 @@ def bias_map(
     problem
         A Gaussian one, such as ``concord.problems.linear_regression(X, y, agents=...)``.
     networks
-        What ``concord.network`` takes, or a mapping from names to such.
+        What ``concord.network`` takes, a list of such, or a mapping from names to such, which the
+        table and the panels then have.
     step_sizes
         Constant step sizes.
     batch_sizes
@@ -137,7 +138,11 @@ def bias_map(
         named = dict(networks)
     else:
         listed = networks if isinstance(networks, (list, tuple)) else [networks]
-        named = {n if isinstance(n, str) else f"network {i}": n for i, n in enumerate(listed, 1)}
+        own = sum(not isinstance(network, str) for network in listed)
+        named = {
+            n if isinstance(n, str) else f"your network {i}" if own > 1 else "your network": n
+            for i, n in enumerate(listed, 1)
+        }
     rows = []
     for name, graph in named.items():
         network = network_for(problem, graph)

@@ -14,11 +14,11 @@ from threadpoolctl import threadpool_limits
 from concord import streams
 from concord.arguments import network_for
 from concord.distances import MOST_WEIGHTS
-from concord.errors import ConcordError, short, suggest_names
+from concord.errors import ConcordError, suggest_names
 from concord.laws.read_off import NoLaw
 from concord.memory import BYTES, require_memory
 from concord.options import build
-from concord.problem import Problem
+from concord.problem import Problem, require_problem
 from concord.problems.gaussian_fit import fit
 from concord.progress import each
 from concord.sampler import Algorithm
@@ -35,7 +35,10 @@ from concord_arena.screen import screen
 from concord_arena.trials import LATE, TrialRunner
 
 if TYPE_CHECKING:
+    import xarray  # half a second
     from matplotlib.figure import Figure
+
+    from concord.sampling.trace import Trace
 
 CHAINS = 1000  # that verify a row
 PILOT, DIVERGING = 100, 1  # chains that try a leader whose law is approximate; may diverge
@@ -105,11 +108,11 @@ class Answer(Summarized):
         """Return the recommendation and the reasons to doubt it as text."""
         return "\n".join([self._sentence, *(f"Doubtful: {reason}." for reason in self.trust)])
 
-    def read(self, trace: Any) -> np.ndarray:
-        """Return a trace's draws by the recommended read-out, (chains, draws, agents, dim)."""
+    def read(self, trace: Trace) -> xarray.DataArray:
+        """Return a trace's draws by the recommended read-out, (chain, draw, agent, dim)."""
         mix = self._question.reads[self._rows[0].read][0]
-        answers: np.ndarray = trace["x"] if mix is None else mix @ trace["x"]
-        return answers
+        draws = trace.to_xarray().x
+        return draws if mix is None else draws.copy(data=mix @ trace["x"])
 
     def plot(self) -> Figure:
         """Plot predicted squared bias against cost, a curve for each sampler at its best setting.
@@ -213,11 +216,7 @@ def recommend(
     True
     >>> trace = concord.sample(**answer.best)
     """
-    if not isinstance(problem, Problem):
-        raise ConcordError(
-            f"problem: {short(problem)} is no problem; make one with concord.Problem or "
-            "concord.problems"
-        )
+    problem = require_problem(problem)
     predicts = hasattr(problem, "predict")
     if predicts and problem.dim > MOST_WEIGHTS:
         raise _unknown_laws(problem)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from concord import __version__
 from concord.errors import ConcordError, nearest
@@ -76,9 +76,19 @@ def settle() -> None:
             mallopt(option, size)
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that refuses a command line in a sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise a ConcordError that says what does not fit, and where help is."""
+        command = self.prog.partition(" ")[2]
+        about = f"concord help {command}" if command else "concord --help"
+        raise ConcordError(f"{command or self.prog}: {message}; `{about}` lists what it takes")
+
+
 def _parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="concord",
         description="Reproduce and compare decentralized Bayesian samplers.",
         epilog="`concord help stages` lists all other commands.",
@@ -324,7 +334,11 @@ def _amount(text: str) -> tuple[str, float]:
     try:
         return name, float(amount)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not PRICE=AMOUNT: bytes=64000") from None
+        amount = text if name.replace(".", "", 1).isdigit() else "2000"
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no price with an amount; give --budget gradients={amount}, "
+            f"bytes={amount} or seconds={amount}"
+        ) from None
 
 
 def call(target: str, options: argparse.Namespace) -> None:

@@ -289,8 +289,30 @@ def test_columns_so_unlike_that_no_step_suits_them_are_warned_of():
 
 
 def test_a_gradient_that_is_not_a_number_warns():
-    with pytest.warns(concord.DivergenceWarning, match=r"5 of 5 chains .* iteration 1; take a"):
+    with pytest.warns(concord.DivergenceWarning, match="5 of 5 chains .* iteration 1; gradient"):
         call(problem=shaped(lambda x: x * np.nan), chains=5)
+
+
+def test_a_gradient_that_is_not_finite_is_told_with_agent_iteration_and_point():
+    start = {"kind": "normal", "mean": 0.5, "sd": 0.0}
+
+    def slope(x):  # of agent 1, whose support ends where the first step leads
+        outside = (np.arange(AGENTS) == 1)[:, None] & (x < 0.4)
+        return np.where(outside, np.nan, 100.0)
+
+    names = ["Oslo", "Bergen", "Narvik", "Bodø", "Vardø"]
+    for agents, whose in ((AGENTS, "1"), (names, "Bergen")):
+        problem = concord.Problem(slope, agents=agents, dim=DIM)
+        trace, text = warning_of(
+            lambda target=problem: call(problem=target, initial=start, record={"at": [3]})
+        )
+        point = text.partition("x = (")[2].partition(")")[0]
+        assert text.startswith(
+            "de_sgld: 2 of 2 chains diverged, the first at iteration 2; gradient"
+        )
+        assert f"it returned [nan, nan] at iteration 1 of agent {whose}, x = ({point}), " in text
+        assert text.endswith("is that point outside the support? No step size mends it")
+        assert all(float(value) < 0.4 for value in point.split(", ")) and (trace["x"] != 0).any()
 
 
 SAMPLERS = {

@@ -151,13 +151,59 @@ def test_sites_that_do_not_agree_are_refused(arrays, message):
 
 
 @pytest.mark.parametrize(
-    "network",
+    ("network", "said"),
     [
-        nx.path_graph(["Oslo", "Rome", "Paris"]),
-        concord.network(PATH, byzantine={"kind": "sign", "agents": [0]}),
+        (nx.path_graph(["Oslo", "Rome", "Narwik"]), "'Rome' is no site of the data; choose one of"),
+        (
+            concord.network(PATH, byzantine={"kind": "sign", "agents": [0]}),
+            "give its nodes in the order of the sites, Oslo, Bergen, Narvik",
+        ),
     ],
 )
-def test_a_network_of_other_sites_is_refused(network):
+def test_a_network_of_other_sites_is_refused(network, said):
     """Nor is one put in order whose conditions name agents by number."""
-    with pytest.raises(ConcordError, match="sites of the data Oslo, Bergen, Narvik; give the same"):
+    with pytest.raises(ConcordError, match=said):
         concord.sample("de_sgld", named(), network, **RUN)
+
+
+def test_a_column_says_the_sites_of_rows():
+    X, y = rows_of_sites()
+    labels = np.repeat([*SITES], [*SITES.values()])
+    order = np.random.default_rng(3).permutation(len(labels))
+    order = np.concatenate([[0, 30, 50], order[~np.isin(order, [0, 30, 50])]])
+    table = pandas.DataFrame(np.concatenate([*X.values()]), columns=["age", "height"])
+    table = table.assign(y=np.concatenate([*y.values()]), site=labels).iloc[order]
+    for sites in (table.site, table.site.tolist(), table.site.astype("category")):
+        problem = concord.problems.linear_regression(
+            table[["age", "height"]], table.y, agents=sites
+        )
+        assert repr(problem) == repr(named())
+        np.testing.assert_allclose(problem.gram, named().gram)
+        np.testing.assert_allclose(problem.shift, named().shift)
+    numbers = np.unique(table.site, return_inverse=True)[1]
+    problem = concord.problems.linear_regression(table[["age", "height"]], table.y, agents=numbers)
+    assert problem.agent_names is None
+    np.testing.assert_allclose(problem.gram, named().gram[[1, 2, 0]])
+    kind = concord.problems.tied_mixture
+    assert kind(table.y, agents=table.site).agent_names == (*SITES,)
+    with pytest.raises(ConcordError, match=r"^agents: row 1 has no site; drop it"):
+        kind([1, 2], agents=["Oslo", None])
+
+
+def test_a_law_has_names(law):
+    moments = law.to_xarray().sel(draw=60, agent="Bergen")
+    assert moments["mean"].sel(dim="height") == law.mean[60, 1, 1]
+    assert moments["cov"].sel(dim="age", dim_other="height") == law.cov[60, 1, 0, 1]
+    assert moments.average_cov.sel(dim="age", dim_other="age") == law.average_cov[60, 0, 0]
+
+
+def test_a_problem_of_a_gradient_has_names():
+    problem = concord.Problem(lambda x: x, agents=[*SITES], dim=["age", "height"], local=["age"])
+    assert problem.local.tolist() == [True, False]
+    trace = concord.sample("de_sgld", problem, PATH, **RUN)
+    assert trace.to_xarray().x.sel(agent="Narvik", dim="age").shape == (20, 61)
+    answer = concord.recommend(
+        named(), PATH, budget={"gradients": 20}, samplers=["de_sgld"], initial={"kind": "normal"}
+    )
+    draws = answer.read(concord.sample(**answer.best, chains=2))
+    assert draws.sel(agent="Bergen", dim="age").shape == (2, 21)

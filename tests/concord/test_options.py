@@ -84,7 +84,7 @@ def test_values_are_converted_to_what_is_declared():
         ({"xyz": 3}, ".xyz: unknown key; choose one of batch_size, count, either"),
         ({3: 3}, ": the key 3 does not fit; give text"),
         ({"count": 0}, ".count: 0 does not fit; give integer >= 1"),
-        ({"count": "3"}, ".count: '3' does not fit; give integer"),
+        ({"count": "3"}, ".count: '3' is a text; give the number 3 (integer >= 1)"),
         ({"count": 2**63}, ".count: 9223372036854775808 cannot be computed with; give 0, a"),
         ({"share": float("nan")}, ".share: nan does not fit; give number >= 0"),
         ({"share": 10**400}, f".share: 1{'0' * 56}... does not fit; give number"),
@@ -175,10 +175,10 @@ def test_python_is_read_as_a_file_is():
     assert Several(0.1, inner={"high": 2}).inner == Inner(high=2.0) == Inner(2.0)
     assert DESGLD(np.float64(0.5)) == DESGLD(0.5)
     assert Batches(batch_size=np.int64(3)) == Batches(batch_size=3)
-    with pytest.raises(TypeError, match=r"DESGLD takes \('step_size', 'weights'\) in order"):
+    with pytest.raises(ConcordError, match="DESGLD: it takes step_size, weights in order"):
         DESGLD(0.1, "metropolis", 5)  # a batch_size without its name
     for wrong in ({"a": 1}, {"a": 1, "step_size": 2}):
-        with pytest.raises((ConcordError, TypeError)):
+        with pytest.raises(ConcordError):
             DESGLD(0.1, **wrong)
     with pytest.raises(ConcordError, match=r"^the key 'step_size' is missing; add it \(step size"):
         DESGLD()

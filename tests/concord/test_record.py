@@ -209,7 +209,7 @@ def test_a_strict_run_ends_where_a_chain_diverges():
     ("record", "message"),
     [
         ({"probes": ["__class__"]}, r"tests\.probes\[0\]: '__class__' is not allowed"),
-        ({"burn_in": 2}, r"record.burn_in: no iteration is recorded after 2; lower it"),
+        ({"burn_in": 2}, r"record.burn_in: no iteration is recorded after the warm-up of 2 "),
     ],
 )
 def test_what_cannot_be_recorded_is_refused(record, message):

@@ -27,6 +27,7 @@ from concord.summary import WithLabels, count_named
 from concord.values import FINITE_RANGE
 
 if TYPE_CHECKING:
+    import xarray  # half a second
     from matplotlib.figure import Figure
 
 # Mean and covariance, (..., S) and (..., S, S).
@@ -199,6 +200,37 @@ class Law(WithLabels):
         draws = f"{len(at)}, {at[0]} to {at[-1]}" if len(at) else 0
         kind = "approximate" if self.approximate else "exact"
         return {"law": kind, "iterations": draws, "agents": agents, "dim": dim}
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Return all moments as one ``xarray.Dataset``, with names of agents and coordinates.
+
+        Returns
+        -------
+        xarray.Dataset
+            With mean (draw, agent, dim), cov (draw, agent, dim, dim_other), average_mean and
+            average_cov, without agent; draw counts iterations, as of a trace.
+
+        Examples
+        --------
+        >>> import concord
+        >>> X, y, sites = [[1.0], [2.0]], [1.0, 3.0], ["Oslo", "Bergen"]
+        >>> problem = concord.problems.linear_regression(X, y, agents=sites)
+        >>> law = concord.law("de_sgld", problem, "ring", step_size=0.01, iterations=500)
+        >>> law.to_xarray()["mean"].sel(draw=500, agent="Oslo", dim=0).round(2).item()
+        1.16
+        """
+        import xarray  # half a second
+
+        axes = {"draw": self.iterations, "agent": self.label_agents(range(self.mean.shape[1]))}
+        if self.coordinate_names:
+            axes |= dict.fromkeys(("dim", "dim_other"), self.coordinate_names)
+        moments = {
+            "mean": (("draw", "agent", "dim"), self.mean),
+            "cov": (("draw", "agent", "dim", "dim_other"), self.cov),
+            "average_mean": (("draw", "dim"), self.average_mean),
+            "average_cov": (("draw", "dim", "dim_other"), self.average_cov),
+        }
+        return xarray.Dataset(moments, axes, self.attributes)
 
     def plot(self, coordinates: Sequence[object] | None = None, posterior: object = None) -> Figure:
         """Draw the mean of each coordinate over iterations, with two standard deviations.

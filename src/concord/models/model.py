@@ -30,7 +30,7 @@ from concord.problems.function_problem import Problem
 from concord.problems.gaussian_fit import fit
 from concord.problems.share_all import share_all
 from concord.sampling.partition import PartitionLike
-from concord.values import check_masks, read_numbers
+from concord.values import check_masks, is_list, read_numbers
 
 if TYPE_CHECKING:
     from jax import Array as JaxArray
@@ -334,6 +334,11 @@ def make_shards(rows: int, labels: Array | None, sharding: Sharding) -> list[Arr
     """
     agents, shards, partition, seed = sharding
     if shards is None:
+        if is_list(agents):
+            raise ConcordError(
+                f"agents: {short(agents)} is no number; of the site of each row give "
+                "shards=[*df.groupby('site').indices.values()], and leave agents out"
+            )
         count = build(Count, agents, "agents")
         if count == rows and partition == "equal":  # a reader expects agent 3 to have row 3
             return list(np.arange(rows)[:, None])

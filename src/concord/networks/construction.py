@@ -7,7 +7,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from concord import kinds, streams
-from concord.errors import ConcordError, nearest, short, suggest_names
+from concord.errors import (
+    ConcordError,
+    find_meant,
+    refuse_argument,
+    short,
+    suggest_argument,
+    suggest_names,
+)
+from concord.mistakes import suggest_value
 from concord.networks.conditions import Conditions
 from concord.networks.graph import OWN, Graph, graph_of_pairs
 from concord.networks.network import Network
@@ -109,18 +117,20 @@ def _read_graph(graph: object, agents: int | None, options: Mapping[str, object]
                 f"network: {short(dict(graph))} has no kind; give one, such as {{'kind': 'ring'}}, "
                 "or of a mapping of neighbors networkx.Graph({...})"
             )
-        if agents is None:
-            raise ConcordError(f"network {short(dict(graph))} has no size; give agents")
         topology = {**graph, **options}
         if kinds.exists("topologies", topology["kind"]):
             _check_keys(topology)
+        if agents is None:
+            raise ConcordError(f"network {short(dict(graph))} has no size; give agents")
         return build_graph(**topology, agents=agents, where="network")
     if options:
         raise ConcordError(f"network: {next(iter(options))} is an option of a kind; remove it")
     graph = graph if isinstance(graph, Graph) else _convert_graph(graph)
     if agents not in (None, graph.agents):
+        like = f"{graph.name!r}, or concord.network({graph.name!r}, {agents})"
+        remedy = f"give a graph of {agents}" if graph.name == OWN else f"take {like}"
         raise ConcordError(
-            f"network: it has {graph.agents} agents, and the problem {agents}; make them equal"
+            f"network: it has {graph.agents} agents, and the problem {agents}; {remedy}"
         )
     return graph
 
@@ -130,7 +140,10 @@ def _check_keys(topology: Mapping[str, object]) -> None:
     options = kinds.find("topologies", topology["kind"], "network").Params.__struct_fields__
     for key in topology.keys() - {"kind", *options}:
         keys = [*options, *Conditions.__struct_fields__, "agents", "seed"]
-        raise ConcordError(f"network.{key}: unknown key; {nearest(key, keys)}")
+        remedy, meant = suggest_argument(key, topology[key], keys), find_meant(key, keys)
+        if meant in Conditions.__struct_fields__:
+            remedy = f"did you mean {meant}={suggest_value(Conditions, meant, topology[key])}?"
+        refuse_argument("network", key, remedy)
 
 
 def _convert_graph(graph: Any) -> Graph:

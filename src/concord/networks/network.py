@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
-from concord.errors import ConcordError
+from concord.errors import ConcordError, nearest
 from concord.libraries import pictures
 from concord.networks.channels import Channels
 from concord.networks.clock import Clock
@@ -95,6 +95,7 @@ class Network(Summarized):
             "agents": count_named(self.agents, self.agent_names),
             "edges": f"{edges}{' directed' if self.graph.directed else ''}",
             "neighbors": f"{degrees.min()} to {degrees.max()}",
+            "connected": None if self.graph.is_connected else "no",
             "weights": None if self.graph.weights is None else "its own",
             **{name: v for name, v in plain(self.conditions).items() if v != usual[name]},
         }
@@ -129,10 +130,15 @@ class Network(Summarized):
         own, graph = self.agent_names or names, self.graph
         if names is None or own is None or self.agent_names == names:
             return self
-        if {*names} != {*own} or (names != own and self.conditions != Conditions()):
+        if strange := [name for name in own if name not in names]:
             raise ConcordError(
-                f"network: its nodes are {', '.join(own)}, and the sites of the data "
-                f"{', '.join(names)}; give the same names in the same order"
+                f"network: the node {strange[0]!r} is no site of the data; "
+                f"{nearest(strange[0], {*names} - {*own})}"
+            )
+        if names != own and self.conditions != Conditions():
+            raise ConcordError(
+                f"network: what happens on it is of agents by number; give its nodes in the order "
+                f"of the sites, {', '.join(names)}"
             )
         order = [own.index(name) for name in names]
         weights = None if graph.weights is None else graph.weights[order][:, order]

@@ -12,7 +12,7 @@ arrays, ``concord.problems.linear_regression(X, y, agents=20)``. Other kinds tak
 from collections.abc import Callable
 from importlib import import_module
 
-from concord.errors import nearest, suggest_names
+from concord.errors import find_meant, nearest, suggest_names
 from concord.kinds import exists, find, names
 from concord.problem import Problem
 
@@ -23,8 +23,9 @@ def __getattr__(name: str) -> Callable[..., Problem]:
         return import_module("concord.problems.quadratic_problem").quadratic
     if name.startswith("_") or not exists("problems", name):
         raise AttributeError(
-            f"there is no problem {name!r}; {nearest(name, __dir__())} Kinds of studies come with "
-            "'import concord_studies'"
+            f"there is no problem {name!r}; {nearest(name, __dir__())}"
+            + "; kinds of studies come with 'import concord_studies'"
+            * (not find_meant(name, __dir__()))
         )
     kind = find("problems", name, "problem")
     if hasattr(kind, "from_arrays"):

@@ -1,23 +1,26 @@
 """Check a caller's arrays and divide their rows among agents."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from concord import streams
 from concord.contracts import Stream
 from concord.errors import ConcordError, short
 from concord.options import Count, build
 from concord.sampling.partition import AgentData, Partition, PartitionLike
-from concord.values import read_numbers
+from concord.values import is_list, read_numbers
+
+AgentsOfRows = int | ArrayLike | None  # their number, or the site of each row
 
 
 def divide_rows(
     X: Any,
     y: Any,
-    agents: int | None,
+    agents: AgentsOfRows,
     partition: PartitionLike,
     seed: int | None,
     classes: bool = False,
@@ -29,6 +32,8 @@ def divide_rows(
     ConcordError if arrays are not numbers, or do not fit each other or the number of agents.
     """
     sites = None
+    if is_list(agents):
+        X, y, agents = *_group_by_site(X, y, [*agents]), None
     if isinstance(X, Mapping):
         if agents is not None or not isinstance(y, Mapping) or X.keys() != y.keys():
             raise ConcordError("X and y: give mappings with the same sites as keys, and no agents")
@@ -72,6 +77,27 @@ def divide_rows(
     is_named = len({*columns}) == len(columns) and {*columns} != {*range(len(columns))}
     names = tuple(map(str, columns)) if is_named else None
     return replace(AgentData.from_parts(features, targets, parts), columns=names, sites=sites)
+
+
+def _group_by_site(X: Any, y: Any, labels: Sequence[Hashable]) -> tuple[Any, Any]:
+    """Return mappings from sites, in their order among the labels of rows, to rows of X and y.
+
+    Labels that are the numbers 0 to N - 1 are no names: the result are lists in their order.
+    """
+    if not len(X) == len(y) == len(labels):
+        raise ConcordError(
+            f"agents: {len(labels)} labels do not fit {len(X)} rows; give a number of agents, or "
+            "the site of each row, as the column df['site']"
+        )
+    rows: dict[Hashable, list[int]] = {}
+    for row, label in enumerate(labels):
+        if label is None or label != label:  # not a number
+            raise ConcordError(f"agents: row {row} has no site; drop it, or give it one")
+        rows.setdefault(label, []).append(row)
+    X, y = (of.iloc if hasattr(of, "iloc") else np.asarray(of) for of in (X, y))
+    if {*rows} == {*range(len(rows))}:
+        return [X[rows[n]] for n in range(len(rows))], [y[rows[n]] for n in range(len(rows))]
+    return {site: X[part] for site, part in rows.items()}, {s: y[part] for s, part in rows.items()}
 
 
 def choose_partition(way: PartitionLike) -> Partition:

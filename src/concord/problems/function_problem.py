@@ -1,6 +1,6 @@
 """Problems that a caller defines by gradient functions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike
 from concord.errors import ConcordError, short, suggest_names
 from concord.laws.gaussian import Gaussian
 from concord.local_coordinates import PosteriorByAgent, number_coordinates, read_local
-from concord.options import Count, build
+from concord.options import Count, Some, build
 from concord.problem import ALL, Agents, Cost
 from concord.problems.one_data_set import OneDataSet
 from concord.reference import read_reference
-from concord.values import check_masks, read_numbers
+from concord.values import check_masks, is_list, read_numbers
 
 Function = Callable[..., object]
 
@@ -32,7 +32,7 @@ class Problem(OneDataSet):
     gradient
         x (chains, agents, dim) -> the gradients of f_i at x_i, of the same shape.
     agents, dim
-        Numbers of agents and of coordinates.
+        Numbers of agents and of coordinates, or lists of their names, which results then have.
     potential
         x -> f_i(x_i) up to a constant, (chains, agents); for ``record={"probes": ["potential"]}``.
     hessian_product
@@ -82,8 +82,8 @@ class Problem(OneDataSet):
         self,
         gradient: Function,
         *,
-        agents: int,
-        dim: int,
+        agents: int | Sequence[str],
+        dim: int | Sequence[str],
         potential: Function | None = None,
         hessian_product: Function | None = None,
         prox: Function | None = None,
@@ -94,8 +94,11 @@ class Problem(OneDataSet):
         reference: object = None,
         local: object = None,
     ) -> None:
-        self.agents, self.dim = build(Count, agents, "agents"), build(Count, dim, "dim")
-        self.local = mask = read_local(local, self.dim)
+        self.agents, sites = _read_names(agents, "agents")
+        self.dim, coordinates = _read_names(dim, "dim")
+        self.agent_names = sites or self.agent_names  # which models have set
+        self.coordinate_names = coordinates or self.coordinate_names
+        self.local = mask = read_local(local, self.dim, self.coordinate_names)
         size = self.dim if mask is None else int(number_coordinates(mask, self.agents).max()) + 1
         shaped = {  # and how many axes of x their results have
             "potential": (potential, 2),
@@ -137,6 +140,16 @@ class Problem(OneDataSet):
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Return the gradient of every f_i at x_i, (chains, agents, dim)."""
         return _evaluate("gradient", self._gradient, 3, x)
+
+
+def _read_names(given: object, what: str) -> tuple[int, tuple[str, ...] | None]:
+    """Return a caller's number of agents or coordinates, and their names; None: numbers."""
+    if not is_list(given):
+        return build(Count, given, what), None
+    names = build(Some[str], [*given], what)
+    if len({*names}) < len(names):
+        raise ConcordError(f"{what}: {short(names)} has one name twice; rename one")
+    return len(names), names
 
 
 def _read_counts(counts: ArrayLike | None, agents: int) -> np.ndarray:

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.random import Generator
 
 from concord import conditionals
-from concord.needs import Needs, check_positive_definite, require
+from concord.needs import LANGEVIN, Needs, check_positive_definite, require
 from concord.networks.network import Network
 from concord.options import Index
 from concord.problem import CountedProblem, Problem, Quadratic
@@ -82,7 +82,7 @@ class ConsensusMC(FullGradientSampler[State]):
         """Also refuse agents whose exp(-f_i) is no density, or that cannot draw from it."""
         super().check(problem, network)
         if self.step_size is None:
-            require(problem, "gram", "give a step_size, without which a Gaussian is drawn from")
+            require(problem, "gram", LANGEVIN)
         if problem is not None and isinstance(problem, Quadratic):
             check_positive_definite(problem.gram)
 

@@ -77,8 +77,8 @@ class DMALA(FullGradientSampler[State]):
     ]
     correction: Annotated[
         Literal["none", "mala", "energy", "released"],
-        "which moves are accepted: all; as by MALA (drift: half); by the change of the energy, or "
-        "with the sign of released code (drift: whole)",
+        "rule by which moves are accepted, mala with drift: half, and energy and released (the "
+        "sign of released code) with drift: whole; without a rule all are",
     ]
     weights: Weights = "metropolis"
 

@@ -38,7 +38,7 @@ import numpy as np
 from numpy.random import Generator
 
 from concord.conditionals import invert_precisions, multiply_each
-from concord.needs import Needs, require
+from concord.needs import LANGEVIN, Needs, require
 from concord.networks.network import Network
 from concord.options import Positive
 from concord.problem import CountedProblem, Problem
@@ -82,7 +82,7 @@ class GraphGibbs(FullGradientSampler[State]):
         """Also refuse agents without a law to draw from, which quadratic potentials have."""
         super().check(problem, network)
         if self.step_size is None and problem is not None:
-            require(problem, "gram", "give a step_size, without which a Gaussian is drawn from")
+            require(problem, "gram", LANGEVIN)
             invert_precisions(self._precisions(problem, network))
 
     def _precisions(self, problem: Any, network: Network) -> np.ndarray:

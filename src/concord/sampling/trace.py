@@ -65,6 +65,8 @@ class Trace(WithLabels):
         Of a model, a function from positions (..., dim) to its parameters by name.
     axes, labels
         Of a model, the names of its parameters' axes, and those along such an axis.
+    cause
+        Where a gradient was not finite by which chains diverged, as a sentence; "" elsewhere.
 
     Examples
     --------
@@ -82,6 +84,7 @@ class Trace(WithLabels):
     named: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
     axes: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
     labels: Mapping[str, Sequence[object]] = field(default_factory=dict)
+    cause: str = ""
 
     def summary(self) -> dict[str, object]:
         """Return the sampler, the network, the sizes and the number of diverged chains, by name."""
@@ -349,4 +352,5 @@ def join_traces(traces: Sequence[Trace]) -> Trace:
             axis = dimensions.index("chain")
             values = np.concatenate([trace[name] for trace in traces], axis=axis)
         variables[name] = dimensions, values
-    return Trace(variables, first.draw, first.agent)
+    cause = next((trace.cause for trace in traces if trace.cause), "")
+    return Trace(variables, first.draw, first.agent, cause=cause)

@@ -9,6 +9,9 @@ from concord.errors import ConcordError, nearest, short
 from concord.sampling.netcdf import DIGEST, DIGEST_LENGTH, import_netcdf
 from concord.sampling.trace import COORDINATES, GROUPS, Trace
 
+HDF5 = b"\x89HDF"  # the beginning of a netCDF file
+NAME_ONE = "name the draws.nc of a run, or a file that Trace.save wrote"
+
 
 def read_traces(path: Path) -> dict[str, Trace]:
     """Read all traces of a netCDF file, by the run's name ("run" for a file of one trace).
@@ -18,9 +21,11 @@ def read_traces(path: Path) -> dict[str, Trace]:
     content = path.read_bytes()
     body, end = memoryview(content)[:-DIGEST_LENGTH], content[-DIGEST_LENGTH:]
     if DIGEST + hashlib.sha256(body).digest() != end:
+        if not content.startswith(HDF5):
+            raise ConcordError(f"{path}: it is no file of a trace (netCDF); {NAME_ONE}")
         raise ConcordError(
-            f"{path} is no trace, or is damaged: its SHA-256 is not that with which it was "
-            "written; delete it to have it made again, or copy it anew"
+            f"{path}: it is damaged, or no trace: its SHA-256 is not that with which traces are "
+            f"written; copy it anew, or {NAME_ONE}"
         )
     with import_netcdf().File(io.BytesIO(content), "r") as file:
         if GROUPS[-1] in file.groups:
@@ -69,10 +74,7 @@ def load(path: str | Path, run: str | None = None) -> Trace:
     try:
         traces = read_traces(Path(path))
     except OSError as error:
-        raise ConcordError(
-            f"{path}: it cannot be read ({error.strerror}); name the draws.nc of a run, or a file "
-            "that Trace.save wrote"
-        ) from None
+        raise ConcordError(f"{path}: it cannot be read ({error.strerror}); {NAME_ONE}") from None
     if run is None and len(traces) == 1:
         return next(iter(traces.values()))
     if run not in traces:

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from concord import kinds
-from concord.errors import ConcordError, nearest, short
+from concord.errors import ConcordError, find_meant, nearest, short
 from concord.networks.network import Network
 from concord_studies.configuration.sections import About, Assumption, Sections
 from concord_studies.io import build_file, load_yaml
@@ -83,10 +83,12 @@ class StudyFiles:
     def _read_files(self) -> None:
         """Read the study's files into ``raw``, ``files`` and ``sections``, each checked alone."""
         if not self.contents:
-            raise ConcordError(
-                f"{self.path}: there is no folder with YAML files; name one, such as "
-                "config/papers/bhar2023"
-            )
+            files = [*self.path.parent.glob("*/*.yaml"), *Path("config").glob("*/*/study.yaml")]
+            folders = {file.parent.name: file.parent for file in files}
+            remedy = "name one, such as config/papers/bhar2023"
+            if meant := find_meant(self.key, folders):
+                remedy = f"did you mean '{folders[meant]}'?"
+            raise ConcordError(f"{self.path}: there is no folder with YAML files; {remedy}")
         for file, stated in ((Path(name), stated) for name, stated in self.contents.items()):
             typed = build_file(Sections, stated, file)
             for section in stated:

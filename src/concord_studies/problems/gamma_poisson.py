@@ -24,7 +24,7 @@ from concord.errors import ConcordError
 from concord.laws.reference_laws import AnalyticLaw
 from concord.libraries import special
 from concord.options import Count, Options, Positive
-from concord.problems.arrays import divide_rows
+from concord.problems.arrays import AgentsOfRows, divide_rows
 from concord.problems.points import check_agents
 from concord.sampling.partition import AgentData, Partition
 from concord.values import read_numbers
@@ -60,7 +60,7 @@ def build(
 def from_arrays(
     counts: Any,
     exposures: Any = None,
-    agents: int | None = None,
+    agents: AgentsOfRows = None,
     *,
     shape: float = 2.0,
     rate: float = 1.0,
@@ -119,6 +119,7 @@ class GammaPoisson(TableProblem):
         self.counts = data.counts
         self.agent_names, self.coordinate_names = data.sites, data.columns
         self.agents, _, self.dim = data.features.shape
+        self.agent_names = data.sites
         # Of an agent: exposures + b / N, counts + a / N.
         exposures = data.targets.sum(axis=1)[:, None] + params.rate / self.agents
         self.tables = exposures, data.features.sum(axis=1) + params.shape / self.agents

@@ -30,7 +30,7 @@ from concord.errors import ConcordError
 from concord.laws.reference_laws import AnalyticLaw
 from concord.libraries import special
 from concord.options import Count, Options, Positive
-from concord.problems.arrays import divide_rows
+from concord.problems.arrays import AgentsOfRows, divide_rows
 from concord.sampling.partition import AgentData, Partition, check_rows
 from concord_studies.problems._tabled import TableProblem
 
@@ -76,7 +76,7 @@ def build(
 def from_arrays(
     X: Any,
     y: Any,
-    agents: int | None = None,
+    agents: AgentsOfRows = None,
     *,
     prior_variance: float = 1.0,
     shape: float = 3.0,
@@ -124,6 +124,7 @@ class UnknownNoise(TableProblem):
     def __init__(self, data: AgentData, params: Params) -> None:
         self.counts, self.params, self.agent_names = data.counts, params, data.sites
         self.agents, _, self.coefficients = data.features.shape
+        self.agent_names = data.sites
         self.dim = self.coefficients + 1
         transposed = data.features.swapaxes(1, 2)
         share = 1 / self.agents

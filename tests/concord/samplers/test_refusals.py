@@ -72,9 +72,9 @@ REFUSED = [
     ("diging_sgld", {}, network("ring", 4, **HIDDEN, on_loss="reuse_last"), "does not hide"),
     ("fsgld", {"surrogates": "laplace"}, "server", Bare(4), "proximal steps.*; use"),
     ("fsgld", {"surrogates": "laplace"}, "server", HOLLOW, "agent 0 has too few points"),
-    ("consensus_mc", {}, "server", Bare(4), "quadratic potentials.*; give a step_size"),
+    ("consensus_mc", {}, "server", Bare(4), "quadratic potentials.*; add step_size=0.001"),
     ("consensus_mc", {}, "server", FLAT, "agent 0 has too few points"),
-    ("graph_gibbs", {}, "ring", Bare(4), "quadratic potentials.*; give a step_size"),
+    ("graph_gibbs", {}, "ring", Bare(4), "quadratic potentials.*; add step_size=0.001"),
     ("graph_gibbs", {}, "no_edges", FLAT, "agent 0 has too few points"),
     *(
         ("local_sgld", sends, LOSSY, "agents must send x, and nothing else")

@@ -28,7 +28,7 @@ from concord.local_coordinates import PosteriorByAgent, posterior_of_quadratics,
 from concord.minibatches import Batches
 from concord.options import Count, Options, Positive
 from concord.problems._regression import GeneralizedLinearProblem, PriorShare, prior_share
-from concord.problems.arrays import divide_rows
+from concord.problems.arrays import AgentsOfRows, divide_rows
 from concord.problems.points import LegacySeed, draw_legacy_data
 from concord.problems.quadratic_problem import QuadraticProblem
 from concord.sampling.partition import AgentData, Partition, PartitionLike, check_rows
@@ -99,7 +99,7 @@ def build(
 def from_arrays(
     X: ArrayLike,
     y: ArrayLike,
-    agents: int | None = None,
+    agents: AgentsOfRows = None,
     *,
     noise_sd: float = 1.0,
     prior_variance: float = 1.0,
@@ -118,7 +118,8 @@ def from_arrays(
         of such arrays, one of each agent, without ``agents``; or mappings from the agents' names to
         such arrays. Columns of a table (pandas) are the names of coordinates in all results.
     agents
-        Number of agents that the rows are split over.
+        Number of agents that the rows are split over, or the site of each row, such as a column:
+        ``agents=df["clinic"]``.
     noise_sd, prior_variance
         Standard deviation of y given X, and v of the prior N(0, v I).
     prior_share

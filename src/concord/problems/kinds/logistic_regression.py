@@ -29,7 +29,7 @@ from concord.problem import ALL, Agents
 from concord.problems import _newton, gaussian_fit
 from concord.problems._regression import GeneralizedLinearProblem, PriorShare, prior_share
 from concord.problems.arithmetic import multiply, sigmoid, sum_softplus
-from concord.problems.arrays import divide_rows
+from concord.problems.arrays import AgentsOfRows, divide_rows
 from concord.problems.one_data_set import TwoParameters
 from concord.problems.points import LegacySeed, draw_legacy_data
 from concord.sampling.partition import AgentData, Partition, PartitionLike, check_rows
@@ -127,7 +127,7 @@ def _synthetic(
 def from_arrays(
     X: ArrayLike,
     y: ArrayLike,
-    agents: int | None = None,
+    agents: AgentsOfRows = None,
     *,
     prior: Literal["gaussian", "laplace"] = "gaussian",
     prior_scale: float = 1.0,
@@ -145,7 +145,7 @@ def from_arrays(
         Features (rows, dim), with a column of ones for an intercept, and labels 0 or 1 (rows,); or
         lists of such arrays, or mappings from agents' names to them, without ``agents``.
     agents
-        Number of agents that the rows are split over.
+        Number of agents that the rows are split over, or the site of each.
     prior, prior_scale
         ``gaussian`` with this variance, or ``laplace`` with this scale.
     prior_share, local, partition, seed, rng

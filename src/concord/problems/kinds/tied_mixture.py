@@ -30,7 +30,7 @@ from concord.hints import choices
 from concord.laws.quadrature import Grid, from_log_density
 from concord.options import Count, Options, Positive
 from concord.problems.arithmetic import sum_softplus
-from concord.problems.arrays import divide_rows
+from concord.problems.arrays import AgentsOfRows, divide_rows
 from concord.problems.one_data_set import OneDataSet, TwoParameters
 from concord.problems.points import check_agents
 from concord.sampling.partition import AgentData, Partition, PartitionLike
@@ -112,7 +112,7 @@ def mixture(params: Params, points: np.ndarray, parts: list[np.ndarray]) -> Tied
 
 def from_arrays(
     points: ArrayLike,
-    agents: int,
+    agents: AgentsOfRows,
     *,
     variance: float = 2.0,
     prior_variances: tuple[float, float] = (10.0, 1.0),
@@ -129,7 +129,7 @@ def from_arrays(
     points
         Numbers (rows,).
     agents
-        Number of agents that the points are split over.
+        Number of agents that the points are split over, or the site of each.
     variance, prior_variances
         s of each component, and those of the priors of theta_1 and theta_2.
     second_mean
@@ -187,6 +187,7 @@ class TiedMixture(TwoParameters, OneDataSet):
 
     def __init__(self, data: AgentData, params: Params) -> None:
         self.counts, self.agents, self.params = data.counts, len(data.counts), params
+        self.agent_names = data.sites
         self._data = data
         self.points, self.mask = data.targets, data.mask
         self._table = np.stack([self.mask, self.points], axis=-1)

@@ -16,6 +16,7 @@ import numpy as np
 
 from concord import kinds
 from concord.errors import ConcordError, short
+from concord.mistakes import read_text
 from concord.options import Chosen, Positive, build
 from concord.values import HUGEST, TINIEST
 
@@ -63,9 +64,11 @@ class Schedule:
             )
         else:
             forms = ", ".join(kinds.names(_ScheduleChoice.room))
-            raise ConcordError(
-                f"{at}{short(value)} does not fit; give a number, or a mapping with a kind: {forms}"
-            )
+            number = read_text(value)
+            wish = "does not fit; give a number"
+            if number is not None:
+                wish = f"is a text; give the number {number!r}"
+            raise ConcordError(f"{at}{short(value)} {wish}, or a mapping with a kind: {forms}")
         for k in (0, LAST):  # those of the papers never rise
             try:
                 step = schedule(k)
