@@ -94,6 +94,9 @@ def short(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+OF_FIGURES = ("ax", "axes", "fig", "figure", "figsize")  # arguments of other libraries' pictures
+
+
 def suggest_names(function: Callable[P, R], name: str = "") -> Callable[P, R]:
     """Return a function that refuses a call that does not fit it, in one sentence with a remedy.
 
@@ -115,6 +118,11 @@ def suggest_names(function: Callable[P, R], name: str = "") -> Callable[P, R]:
     @functools.wraps(function)
     def checked(*values: P.args, **options: P.kwargs) -> R:
         if not takes_any and (unknown := [key for key in options if key not in known]):
+            if what.startswith("plot") and unknown[0] in OF_FIGURES:
+                raise ConcordError(
+                    f"{what}: {unknown[0]!r} is no argument; it returns a figure of its own: "
+                    "figure.set_size_inches(5, 3) resizes it, and figure.axes are its panels"
+                )
             raise ConcordError(f"{what}.{unknown[0]}: unknown key; {nearest(unknown[0], known)}")
         try:
             shape.bind(*values, **options)

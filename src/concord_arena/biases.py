@@ -54,6 +54,7 @@ class BiasMap:
 
     table: pandas.DataFrame
 
+    @suggest_names
     def plot(self) -> Figure:
         """Plot W2 against the step size: a panel for each network, a curve for each batch size.
 

@@ -111,6 +111,7 @@ class Answer(Summarized):
         answers: np.ndarray = trace["x"] if mix is None else mix @ trace["x"]
         return answers
 
+    @suggest_names
     def plot(self) -> Figure:
         """Plot predicted squared bias against cost, a curve for each sampler at its best setting.
 

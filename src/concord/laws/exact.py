@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from concord.errors import ConcordError
+from concord.errors import ConcordError, suggest_names
 from concord.laws.iterations import Cycle
 from concord.libraries import pictures
 from concord.summary import WithLabels, count_named
@@ -200,6 +200,7 @@ class Law(WithLabels):
         kind = "approximate" if self.approximate else "exact"
         return {"law": kind, "iterations": draws, "agents": agents, "dim": dim}
 
+    @suggest_names
     def plot(self, coordinates: Sequence[object] | None = None, posterior: object = None) -> Figure:
         """Draw the mean of each coordinate over iterations, with two standard deviations.
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
-from concord.errors import ConcordError
+from concord.errors import ConcordError, suggest_names
 from concord.libraries import pictures
 from concord.networks.channels import Channels
 from concord.networks.clock import Clock
@@ -149,6 +149,7 @@ class Network(Summarized):
         """Return the number of neighbors that hear each agent, (agents,)."""
         return self.graph.degrees
 
+    @suggest_names
     def plot(self) -> Figure:
         """Draw the agents and the edges between them; with a direction these are arrows.
 
