@@ -10,22 +10,29 @@ from concord_studies.metrics.w2 import w2_floor
 from page_blocks import ROOT, list_blocks, run_blocks
 
 
-def test_the_ten_lines_of_the_readme_run_and_draw(tmp_path, monkeypatch, capsys):
+def test_the_ten_lines_of_the_readme_print_and_draw_what_it_says(tmp_path, monkeypatch, capsys):
     (code,) = list_blocks("README.md")
-    assert code.count("\n") == 10
+    assert len([line for line in code.splitlines() if line]) == 10
     assert len((ROOT / "README.md").read_text().splitlines()) <= 90
     monkeypatch.chdir(tmp_path)
     names = {}
     exec(code, names)
-    assert (tmp_path / "w2.png").stat().st_size > 5000 and "average" in capsys.readouterr().out
+    assert (tmp_path / "w2.png").stat().st_size > 5000
+    shown = (ROOT / "README.md").read_text().partition("```python")[2].partition("```")[2]
+    printed = [line.rstrip() for line in capsys.readouterr().out.rstrip().splitlines()]
+    assert [line.removeprefix("    ") for line in shown.strip("\n").splitlines()[:4]] == printed
     trace, law, posterior = names["trace"], names["law"], names["problem"].posterior
     assert trace["x"].shape == (4, 10_001, 8, 2) and law.mean.shape == (10_001, 8, 2)
     assert arviz_stats.rhat(trace.to_arviz()).x.max() < 1.01  # as the README says
     drawn, exact = (concord.w2(found, posterior, warm_up=1000) for found in (trace, law))
     assert ((drawn.lo <= exact.value) & (exact.value <= drawn.hi)).all()
     assert abs(drawn.value - exact.value).max() < 0.005
-    *agents, average = exact.value / np.sqrt(np.trace(posterior.cov))
+    width = np.sqrt(np.trace(posterior.cov))
+    *agents, average = exact.value / width
     assert min(agents) > 1 / 3 and average < 1 / 50  # as the README says
+    assert width == pytest.approx(0.11, abs=0.005)
+    assert float(drawn.value[-1] / width) == pytest.approx(1 / 25, abs=0.001)
+    assert float(drawn.value[-1]) < float(drawn.floor.max())
 
 
 def test_the_table_of_floors_is_computed():

@@ -127,6 +127,9 @@ def short(value: object) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
+OF_FIGURES = ("ax", "axes", "fig", "figure", "figsize")  # arguments of other libraries' pictures
+
+
 def suggest_names(function: Callable[P, R], name: str = "") -> Callable[P, R]:
     """Return a function that refuses a call that does not fit it, in one sentence with a remedy.
 
@@ -154,6 +157,11 @@ def suggest_names(function: Callable[P, R], name: str = "") -> Callable[P, R]:
         # Of a function that takes options of others, too, those are unknown that a missing one has.
         names = [name for name in known if not takes_any or name in missing - options.keys()]
         for key in [key for key in options if key not in known]:
+            if what.startswith("plot") and key in OF_FIGURES:
+                raise ConcordError(
+                    f"{what}: {key!r} is no argument; it returns a figure of its own: "
+                    "figure.set_size_inches(5, 3) resizes it, and figure.axes are its panels"
+                )
             if not takes_any or find_meant(key, names, 0.8):
                 refuse_argument(what, key, suggest_argument(key, options[key], names))
         try:

@@ -54,10 +54,12 @@ class BiasMap:
 
     table: pandas.DataFrame
 
+    @suggest_names
     def plot(self) -> Figure:
         """Plot W2 against the step size: a panel for each network, a curve for each batch size.
 
-        Solid is the worst agent, dashed the network average.
+        W2 is in units of the posterior's width. Solid is the worst agent, dashed the network
+        average.
         """
         from concord_studies.figures import style
 
@@ -71,22 +73,40 @@ def _plot(table: pandas.DataFrame) -> Figure:
     panels = list(table.groupby("network", sort=False))
     columns = min(len(panels), 3)
     rows = -(-len(panels) // columns)
-    figure = style.Picture(figsize=(style.FULL, 2.3 * rows), layout="constrained")
+    figure = style.Picture(figsize=(style.FULL, 2.3 * rows + 0.3), layout="constrained")
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
-    for axes, (name, panel) in zip(grid, panels, strict=False):
+    for place, (axes, (name, panel)) in enumerate(zip(grid, panels, strict=False)):
         curves = panel.groupby("batch_size", sort=False)
         for color, (size, curve) in zip(cycle(style.PALETTE), curves, strict=False):
             finite = curve[np.isfinite(curve["w2"])]
             label = "full gradients" if size == 0 else f"{size} points"
             axes.loglog(finite["step_size"], finite["w2"], color=color, label=label)
-            axes.loglog(finite["step_size"], finite["w2_average"], color=color, ls="--")
-        axes.set_title(style.name("topology", name))
+            dashed: dict[str, Any] = {"color": color, "linestyle": style.AVERAGE_STYLE}
+            axes.loglog(finite["step_size"], finite["w2_average"], **dashed)
+        letter = f"({chr(ord('a') + place)}) " if len(panels) > 1 else ""
+        known = name in style.TOPOLOGIES
+        axes.set_title(letter + (style.name("topology", name) if known else str(name)))
         axes.set_xlabel("step size")
     for axes in grid[len(panels) :]:
         axes.set_visible(False)
-    grid[0].set_ylabel("stationary W2")
-    grid[0].legend()
+    for axes in grid[::columns]:
+        axes.set_ylabel("stationary $W_2$\n(posterior widths)")
+    entries = grid[0].get_legend_handles_labels()[0]
+    for text, pattern in (("worst agent", "-"), ("network average", style.AVERAGE_STYLE)):
+        entries.append(style.entry(text, color=style.BLACK, linestyle=pattern))
+    figure.legend(handles=entries, loc="outside lower center", ncols=6)
     return figure
+
+
+def _name_networks(networks: Sequence[Any]) -> dict[str, Any]:
+    """Return networks by the names of their kinds or graphs; of those without by their numbers."""
+    named: dict[str, Any] = {}
+    for number, one in enumerate(networks, 1):
+        name = one if isinstance(one, str) else getattr(one, "name", "")
+        if not isinstance(name, str) or not name or name in named:
+            name = "your network" if len(networks) == 1 else f"your network {number}"
+        named[name] = one
+    return named
 
 
 @suggest_names
@@ -108,8 +128,9 @@ def bias_map(
     problem
         A Gaussian one, such as ``concord.problems.linear_regression(X, y, agents=...)``.
     networks
-        What ``concord.network`` takes, a list of such, or a mapping from names to such, which the
-        table and the panels then have.
+        What ``concord.network`` takes, several of these in a list, or a mapping from names to
+        such, which the table and the panels then have. In a list those of networkx have their
+        ``name``.
     step_sizes
         Constant step sizes.
     batch_sizes
@@ -137,12 +158,7 @@ def bias_map(
     if isinstance(networks, Mapping) and "kind" not in networks:
         named = dict(networks)
     else:
-        listed = networks if isinstance(networks, (list, tuple)) else [networks]
-        own = sum(not isinstance(network, str) for network in listed)
-        named = {
-            n if isinstance(n, str) else f"your network {i}" if own > 1 else "your network": n
-            for i, n in enumerate(listed, 1)
-        }
+        named = _name_networks(networks if isinstance(networks, (list, tuple)) else [networks])
     rows = []
     for name, graph in named.items():
         network = network_for(problem, graph)

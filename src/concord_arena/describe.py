@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas
 
 from concord.errors import ConcordError
-from concord.options import build, plain
+from concord.options import plain
 from concord_arena.doubts import batch_errors
 from concord_arena.lattices import Candidate
-from concord_arena.predict import UNSOLVED, predict_bias
+from concord_arena.predict import UNSOLVED, predict_average_errors, predict_bias
 from concord_arena.question import Question, Wish
 from concord_arena.refine import find_runner_up
-from concord_studies import metrics, results, words
+from concord_studies import words
 from concord_studies.contracts import PRICES
 from concord_studies.scores import find_front
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 CURVES = 8  # samplers that a figure shows
 POINTS = 40  # iterations of a curve
+ALIKE = 0.3  # distance of two colors, in RGB, below which they are taken for each other
 ROUNDING = 1e-12  # b2 of what has no bias, in figures
 CHANGED = 1.05  # factor between variances of mini-batch errors from which predictions are doubted
 READ = {"agents": "each agent's own draws", "average": "the network average as the draw"}
@@ -114,53 +115,95 @@ def tabulate(
 
 
 def plot(question: Question, rows: Sequence[Candidate]) -> Figure:
-    """Plot predicted b2 against cost: a curve for each sampler at its best setting, and a front."""
-    from concord_studies.figures import curves  # matplotlib
+    """Plot the score that ranks against cost: a curve for each sampler at its best setting."""
+    from concord_studies.figures import style  # matplotlib
 
-    wish = question.wish
-    price = wish.price or next(iter(wish.budget))
     best: dict[str, Candidate] = {}
     for row in rows:
         if row.how != "chains" and len(best) < CURVES:
             best.setdefault(row.entry.name, row)
     if not best:
         raise ConcordError("plot: what chains alone have scored has no curve; see answer.table")
-    runs, points = [], []
-    for name, row in best.items():
-        ks, b2 = _bias_curve(question, row)
-        spent = ks * row.spent[price] / row.iterations
-        points += np.stack([spent, b2], axis=1).tolist()
-        cells = [
-            *metrics.series(ks.tolist(), wish.level, {"b2": b2}, chance=False),
-            *metrics.series(ks.tolist(), "network", {"spent": spent}, chance=False),
-        ]
-        document = {"experiment": "answer", "run": name, "labels": {"entry": name}}
-        runs.append(results.from_rows(document, cells))
-    options = {
-        "metric": "b2", "lines": "entry", "agents": [wish.level], "layers": [],
-        "x": {"counts": "spent", "scale": "log", "label": PRICES[price].axis},
-        "y": {"scale": "log", "label": "predicted $b^2$"},
-        "names": {name: name for name in best},
-    }  # fmt: skip
-    figure = curves.draw(build(curves.Params, options, "plot"), runs)
-    axes = figure.axes[0]
-    if not question.is_exact:
-        axes.set_ylabel("predicted $b^2$, approximately")
-    axes.plot(*find_front(np.array(points)), color="0.5", lw=4, alpha=0.3, zorder=0)
-    if price in wish.budget:
-        axes.axvline(wish.budget[price], color="0.5", lw=0.8, ls=":")
-    if wish.target is not None:
-        axes.axhline(wish.target, color="0.5", lw=0.8, ls=":")
+    figure: Figure = style.styled(_plot_curves)(question, best, rows[0])
     return figure
 
 
-def _bias_curve(question: Question, row: Candidate) -> tuple[np.ndarray, np.ndarray]:
-    """Return iterations up to a candidate's last, and its b2 there, where it is finite."""
-    ks = np.unique(np.geomspace(1, max(row.iterations, 1), POINTS).astype(int))
+def _plot_curves(question: Question, best: Mapping[str, Candidate], first: Candidate) -> Figure:
+    """Plot a curve for each sampler's candidate, by name; ``first`` is the recommended one."""
+    from concord_studies.figures import _axes, style
+
+    wish = question.wish
+    price = wish.price or next(iter(wish.budget))
+    figure = style.Picture(figsize=(style.FULL * 0.75, 3.4), layout="constrained")
+    axes = figure.subplots()
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    points, ends, patterns, colors = [], [], [], _choose_colors(best)
+    for place, (name, row) in enumerate(best.items()):
+        ks, score = _score_curve(question, row)
+        spent = ks * row.spent[price] / row.iterations
+        points += np.stack([spent, score], axis=1).tolist()
+        patterns.append(style.AVERAGE_STYLE if "average" in (wish.level, row.read) else "-")
+        line: dict[str, Any] = {"color": colors[place], "marker": style.MARKERS[place % 7]}
+        line |= {"linestyle": patterns[-1], "markevery": (place, 8)}
+        line |= {"label": name + " (recommended)", "linewidth": 2.4} if row is first else {}
+        axes.plot(
+            spent, score, **{"label": name, "linewidth": 1.0, "zorder": 3 - place / 10, **line}
+        )
+        if len(score):
+            ends.append((style.round_number(score[-1]), colors[place], score[-1]))
+    front: dict[str, Any] = {"color": style.GRAY, "linewidth": 5, "alpha": 0.3, "zorder": 0}
+    axes.plot(*find_front(np.array(points)), label="least of them all", **front)
+    dotted = {**style.FLOOR, "zorder": 0}
+    if price in wish.budget:
+        axes.axvline(wish.budget[price], label="budget", **dotted)
+    if wish.target is not None:
+        axes.axhline(wish.target, label="target", **dotted)
+    axes.set_xlabel(PRICES[price].axis)
+    what = "squared error of a time average" if wish.averages else "$b^2$ of the last draw"
+    about = "" if question.is_exact else "approximate, "
+    axes.set_ylabel(f"predicted {what}\n({about}in posterior variances)")
+    _axes.label_ends(axes, ends)
+    entries = axes.get_legend_handles_labels()[0]
+    for text, pattern in (("worst agent", "-"), ("network average", style.AVERAGE_STYLE)):
+        if pattern in patterns:
+            entries.append(style.entry(text, color=style.BLACK, linestyle=pattern))
+    figure.legend(handles=entries, loc="outside lower center", ncols=3)
+    return figure
+
+
+def _choose_colors(best: Mapping[str, Candidate]) -> list[str]:
+    """Return a color for each candidate: its sampler's, or another where one before is alike.
+
+    Of one sampler with several options the shortest name, which is plain, has the color.
+    """
+    from matplotlib.colors import to_rgb
+
+    from concord_studies.figures import style
+
+    chosen: dict[str, str] = {}
+    looks = style.looks("entry", [row.entry.kind for row in best.values()])
+    for name, look in sorted(zip(best, looks, strict=True), key=lambda one: len(one[0])):
+        pool = [look.color, *style.PALETTE, *style.MORE]
+        others = np.array([to_rgb(color) for color in chosen.values()]).reshape(-1, 3)
+        away = [np.linalg.norm(others - [*to_rgb(c)], axis=1).min(initial=1.0) for c in pool]
+        apart = [color for color, far in zip(pool, away, strict=True) if far >= ALIKE]
+        chosen[name] = apart[0] if apart else pool[int(np.argmax(away))]
+    return [chosen[name] for name in best]
+
+
+def _score_curve(question: Question, row: Candidate) -> tuple[np.ndarray, np.ndarray]:
+    """Return iterations up to a candidate's last, and its score there, where it is finite."""
+    wish = question.wish
+    most = POINTS // 2 if wish.averages else POINTS
+    ks = np.unique(np.geomspace(1, max(row.iterations, 1), most).astype(int))
     path = question.laws([row.sampler], row.how != "screened", row.lattice.price)
-    b2 = predict_bias(question, path, row.read, ks.tolist())[question.wish.level][:, 0]
-    finite = np.isfinite(b2)
-    return ks[finite], np.maximum(b2[finite], ROUNDING)
+    if wish.averages:
+        score = np.ravel([predict_average_errors(question, path, row.read, int(k)) for k in ks])
+    else:
+        score = predict_bias(question, path, row.read, ks.tolist())[wish.level][:, 0]
+    finite = np.isfinite(score)
+    return ks[finite], np.maximum(score[finite], ROUNDING)
 
 
 def doubt_batch_errors(question: Question, candidate: Candidate) -> list[str]:

@@ -60,7 +60,7 @@ def predict_scores(
         ks = [limit]
         b2 = predict_bias(question, path, read, ks)
         if wish.averages:
-            b2["error"] = _predict_average_errors(question, path, read, limit)[None]
+            b2["error"] = predict_average_errors(question, path, read, limit)[None]
         values = b2["error" if wish.averages else wish.level][0]
         rows = np.zeros(len(values), dtype=int)
     return [
@@ -117,7 +117,7 @@ def _find_target(
     return ks, b2, at
 
 
-def _predict_average_errors(question: Question, path: Any, read: str | int, end: int) -> np.ndarray:
+def predict_average_errors(question: Question, path: Any, read: str | int, end: int) -> np.ndarray:
     """Predict the errors of averages over the second half of ``end`` iterations, (versions,).
 
     An error is the larger of the expected squared error of the average of x_j and the squared bias

@@ -114,11 +114,13 @@ class Answer(Summarized):
         draws = trace.to_xarray().x
         return draws if mix is None else draws.copy(data=mix @ trace["x"])
 
+    @suggest_names
     def plot(self) -> Figure:
-        """Plot predicted squared bias against cost, a curve for each sampler at its best setting.
+        """Plot the predicted score against cost, a curve for each sampler at its best setting.
 
-        In gray the least of them all, dotted the budget, or the target. Curves are dashed where
-        the average is judged; the y axis says where laws are approximate.
+        The score is what ranks: the error of a time average, or b2. The broad curve is of the
+        recommended setting; in gray is the least of them all, dotted the budget, or the target.
+        Curves are dashed where the average is judged; the y axis says where laws are approximate.
         """
         return describe.plot(self._question, self._rows)
 

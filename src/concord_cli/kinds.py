@@ -63,8 +63,18 @@ def list_kinds(options: Namespace) -> None:
             print(f"  {about['kind']:{width}}  {about['is']}{whence}")
 
 
+SQUARED_BIAS = """squared bias b2
+
+The largest of (E f - E_pi f)^2 / Var_pi f over f in {x_j, x_j^2}: E over a draw of one iteration,
+pi the posterior. It is no kind to state: `concord.bias2` computes it, `concord recommend` predicts
+it, and cells of an arena have it as the metric b2 (docs/arena.md)."""
+
+
 def describe(options: Namespace) -> None:
-    """Tell a kind's equation, source, price, needs and options."""
+    """Tell a kind's equation, source, price, needs and options, or what b2 is."""
+    if options.kind == "b2" and not options.json:
+        print(SQUARED_BIAS)
+        return
     find_plugins(options, [options.kind])
     descriptions = [describe_kind(*kind) for kind in find_named(options.kind)]
     print(

@@ -50,6 +50,21 @@ def test_de_sgld_has_the_bias_of_a_long_law():
         assert row.w2 == pytest.approx(w2[:-1].max().item(), rel=1e-6)
 
 
+def _check_names(problem):
+    """Panels are named as the networks are, and say what is solid, dashed and the unit."""
+    import networkx
+
+    graph, other = networkx.cycle_graph(3), networkx.path_graph(3)
+    graph.name = "three wards"
+    found = concord.bias_map(problem, [graph, other, "ring"], [0.001, 0.01])
+    picture = found.plot()
+    titles = [axes.get_title(loc="left") for axes in picture.axes]
+    assert titles == ["(a) three wards", "(b) network 2", "(c) Ring"]
+    assert "posterior widths" in picture.axes[0].get_ylabel()
+    named = [text.get_text() for text in picture.legends[0].get_texts()]
+    assert named == ["full gradients", "worst agent", "network average"]
+
+
 def test_steps_without_a_stationary_law_are_infinite_and_others_are_refused():
     X, y = data()
     problem = concord.problems.linear_regression(X, y, agents=3, noise_sd=1.0)
@@ -57,6 +72,7 @@ def test_steps_without_a_stationary_law_are_infinite_and_others_are_refused():
     assert np.isinf(found.table["b2"]).tolist() == [False, True]
     assert found.table["network"].tolist() == ["a ring"] * 2
     assert found.plot().axes[0].get_xscale() == "log"
+    _check_names(problem)
     gaussian = concord.problems.gaussian(agents=3, dim=2)
     with pytest.raises(ConcordError, match="no covariance of mini-batches; use"):
         concord.bias_map(gaussian, "ring", [0.01], [5])

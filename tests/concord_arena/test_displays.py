@@ -118,6 +118,8 @@ def test_a_score_at_the_floor_of_its_chains_is_a_bound(tmp_path):
     figure = draw(score_ratios, runs, tmp_path, **RATIOS)
     said = [text.get_text() for text in figure.axes[0].texts]
     assert said == ["≤0.5", "4", "≤5", "–", "≥7", "≥10"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["bound"]
+    assert {"ratio to None", "0.01", "1", "100"} <= set(texts(figure))  # beside the bar of colors
     white = (figure.axes[0].images[0].get_array() == 1).all(axis=-1)
     # No color says of a bound above one that it is worse, or of none anything.
     assert white.tolist() == [[False, False, True], [True, False, False]]

@@ -387,7 +387,27 @@ def test_any_gradient_is_enough_and_chains_agree():
     assert "DE-SGLD with step size" in str(answer)
     assert answer.read(concord.sample(**answer.best, chains=4)).shape[0] == 4
     axes = answer.plot().axes[0]
-    assert axes.get_xscale() == "log" and "approximately" in axes.get_ylabel()
+    assert axes.get_xscale() == "log" and "approximate" in axes.get_ylabel()
+
+
+@pytest.mark.parametrize("by", ["error", "b2"])
+def test_the_picture_shows_the_score_that_ranks(by):
+    """At the budget each curve ends at the score of the table."""
+    samplers = ["de_sgld", "d_ula", "local_sgld", "gossip_ula"]
+    answer = recommend(gaussian(), "ring", budget={"gradients": 60}, by=by, samplers=samplers)
+    picture = answer.plot()
+    (axes,) = picture.axes
+    assert {"error": "error of a time average", "b2": "b^2"}[by] in axes.get_ylabel()
+    named = [text.get_text() for text in picture.legends[0].get_texts()]
+    assert named[0] == f"{answer.table.sampler[0]} (recommended)"
+    assert {"least of them all", "budget"} <= {*named}
+    shown = answer.table.drop_duplicates("sampler").set_index("sampler")
+    curves = axes.lines[: len(shown)]
+    assert len({line.get_color() for line in curves}) == len(shown)
+    for line in curves:
+        row = shown.loc[line.get_label().removesuffix(" (recommended)")]
+        assert line.get_ydata()[-1] == pytest.approx(row[by], rel=1e-6)
+        assert line.get_xdata()[-1] == pytest.approx(row["gradients"])
 
 
 def test_an_approximation_that_is_not_finite_is_refused_and_no_divergence():

@@ -92,5 +92,9 @@ def test_the_shell_completes_commands_and_options(typed, found):
     assert done.stdout.strip() == found
 
 
+def test_the_squared_bias_is_described_though_it_is_no_kind():
+    assert "(E f - E_pi f)^2 / Var_pi f" in run_command("describe", "b2")
+
+
 def test_python_runs_the_command():
     assert run_command("--version").startswith("concord ")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from concord.errors import ConcordError
+from concord.errors import ConcordError, suggest_names
 from concord.laws.iterations import Cycle
 from concord.libraries import pictures
 from concord.summary import WithLabels, count_named
@@ -232,6 +232,7 @@ class Law(WithLabels):
         }
         return xarray.Dataset(moments, axes, self.attributes)
 
+    @suggest_names
     def plot(self, coordinates: Sequence[object] | None = None, posterior: object = None) -> Figure:
         """Draw the mean of each coordinate over iterations, with two standard deviations.
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
-from concord.errors import ConcordError, nearest
+from concord.errors import ConcordError, nearest, suggest_names
 from concord.libraries import pictures
 from concord.networks.channels import Channels
 from concord.networks.clock import Clock
@@ -155,6 +155,7 @@ class Network(Summarized):
         """Return the number of neighbors that hear each agent, (agents,)."""
         return self.graph.degrees
 
+    @suggest_names
     def plot(self) -> Figure:
         """Draw the agents and the edges between them; with a direction these are arrows.
 

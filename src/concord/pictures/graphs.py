@@ -14,8 +14,11 @@ from concord.networks.graph import Graph
 from concord.pictures import look
 
 NODE = 12.0  # largest diameter in points
+LEAST = 2.5  # smallest diameter in points
 NUMBERED = 8.5  # smallest diameter in points that a number fits into
 FITTING = 3  # letters of a name that fit into an agent's circle
+SWEEPS = 300  # in which agents move off edges
+CLEAR = 0.1  # distance that an agent should have to edges of others, in a drawing of width 2
 SIDE = 2.4  # inches of a drawing
 
 # Drawn on a circle.
@@ -39,7 +42,8 @@ def draw_graph(axes: Axes, graph: Graph, side: float, names: Sequence[str]) -> N
     reach = np.abs(at).max(initial=0.5) * 1.22
     apart = np.linalg.norm(at[:, None] - at, axis=2) + 4 * np.eye(graph.agents)
     part = 0.45 if graph.directed else 0.6  # arrows need more room between agents
-    diameter = min(NODE, 0.13 * side, part * apart.min() * side / (2 * reach))
+    room = min(part * apart.min(), 1.8 * _clearances(at, graph.edges).min(initial=4))
+    diameter = max(min(NODE, 0.13 * side, room * side / (2 * reach)), LEAST)
     # Many edges get thin and pale, or a large complete graph would be a gray disk.
     many = max(len(graph.edges), 1)
     width, alpha = max(0.2, min(1.0, 60 / many)), min(1.0, 500 / many)
@@ -89,6 +93,47 @@ def place_agents(graph: Graph) -> np.ndarray:
         places = networkx.kamada_kawai_layout(network)
     else:
         places = networkx.spring_layout(network, seed=1)
-    at = np.array([places[agent] for agent in range(graph.agents)])
+    at = _move_off_edges(np.array([places[agent] for agent in range(graph.agents)]), graph.edges)
     at -= (at.max(axis=0) + at.min(axis=0)) / 2
     return at / np.abs(at).max()
+
+
+def _offsets(at: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Return the vectors from the nearest point of each edge to each agent, (edges, agents, 2)."""
+    start, along = at[edges[:, 0]], at[edges[:, 1]] - at[edges[:, 0]]
+    squares = np.maximum((along**2).sum(axis=1), 1e-12)
+    part = np.einsum("eak,ek->ea", at[None] - start[:, None], along) / squares[:, None]
+    return at[None] - (start[:, None] + part.clip(0, 1)[..., None] * along[:, None])
+
+
+def _clearances(at: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Return the distance of each agent to each edge that does not end there, else infinity."""
+    away = np.linalg.norm(_offsets(at, edges), axis=2)
+    rows = np.arange(len(edges))
+    away[rows, edges[:, 0]] = away[rows, edges[:, 1]] = np.inf
+    return away
+
+
+def _move_off_edges(at: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Return places near ``at`` where agents are farther from edges between others.
+
+    An edge that runs through an agent would seem to end there.
+    """
+    best, most = at, 0.0
+    for _ in range(SWEEPS):
+        clear = _clearances(at, edges)
+        gaps = np.linalg.norm(at[:, None] - at, axis=2) + 4 * np.eye(len(at))
+        wanted, least = min(CLEAR, 0.6 * gaps.min()), clear.min(initial=4)
+        if min(least, gaps.min() / 2) > most:
+            best, most = at, min(least, gaps.min() / 2)
+        if least >= wanted:
+            break
+        away = _offsets(at, edges)
+        length = np.maximum(np.linalg.norm(away, axis=2, keepdims=True), 1e-9)
+        push = 0.2 * away / length * np.maximum(wanted - clear, 0)[..., None]
+        move = push.sum(axis=0)
+        for end in edges.T:  # edges give way, too
+            np.subtract.at(move, end, push.sum(axis=1) / 2)
+        at = at + move
+        at = at / np.abs(at).max()
+    return best

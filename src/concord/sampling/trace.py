@@ -280,6 +280,7 @@ class Trace(WithLabels):
         }
         return replace(self, variables=variables, draw=self.draw[rows])
 
+    @suggest_names
     def plot(self, coordinates: Sequence[object] | None = None, posterior: object = None) -> Figure:
         """Draw the density of each coordinate's draws, and one chain over iterations.
 

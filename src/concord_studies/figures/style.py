@@ -86,10 +86,11 @@ def check_formulas(texts: Any, where: str) -> None:
             check_formulas(value, f"{where}[{number}]")
 
 
-# Where there are more values than colors: Paul Tol's muted colors, darkened where too pale.
+# Where there are more values than colors: Paul Tol's muted colors, darkened where too pale, and a
+# red, which is no sampler's and so the first of plug-ins.
 MORE = (
     *("#332288", "#882255", "#8A8A2B", "#117733", "#2F8F80", "#AA4499"),
-    *("#661100", "#5A8BBF", "#6B6B6B"),
+    *("#661100", "#C1121F", "#6B6B6B"),
 )
 # Ordered values take ordered colors: matplotlib's viridis at even steps, without its pale half.
 ORDERED = ("#440154", "#46327E", "#365C8D", "#277F8E", "#1FA187")

@@ -1,11 +1,11 @@
 """Maps of ratios to a plain condition: how many times worse each score is than under it.
 
 Over two labels of the runs, ``rows`` and ``columns``; the score is compared data set by data set,
-on a log scale of colors. In italics where it is estimated from chains, in brackets where its 95 %
-interval over data sets holds one. ≤: some of the scores are the floor of their chains, so that
-the ratio is at most this; ≥: those of the plain condition are. ∞: diverged; n/r: not run; –:
-nothing to compare with. Hatched: the condition does not apply. What a researcher writes in a
-study's YAML::
+on a log scale of colors, which a bar explains. In italics where it is estimated from chains, in
+brackets where its 95 % interval over data sets holds one. ≤: some of the scores are the floor of
+their chains, so that the ratio is at most this; ≥: those of the plain condition are. ∞: diverged;
+n/r: not run; –: nothing to compare with. Hatched: the condition does not apply. What a researcher
+writes in a study's YAML::
 
     { rows: entry, columns: fault, metric: b2_by_gradients, plain: none }
 """
@@ -15,8 +15,10 @@ from typing import Annotated, Any
 
 import matplotlib
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.colors import LogNorm, to_rgb
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.figure import Figure
 
 from concord.errors import ConcordError, nearest
@@ -30,6 +32,7 @@ from concord_studies.results import Measured
 
 from ..formats import format_ratio, index_runs
 
+SHADES = matplotlib.colormaps["RdBu_r"](np.linspace(0.12, 0.88, 256))
 LACKING = {"not applicable": "", "not run": "n/r"}
 
 
@@ -59,7 +62,36 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     panels = draw_maps([cells], runs, 1.2 + 0.2 * len(cells.rows))
     _head_groups(panels.axes[0], params, cells.columns)
     panels.label(words.axis(params.columns), words.axis(params.rows))
-    return panels.with_legend(explain_hatches([cells], "does not apply"))
+    shades = ScalarMappable(_scale(params), ListedColormap(SHADES))
+    bar = panels.figure.colorbar(shades, ax=panels.axes[0], fraction=0.04, pad=0.02, aspect=25)
+    ends = 1 / params.fullest, 1.0, params.fullest
+    bar.set_ticks(ends, labels=[f"{end:g}" for end in ends])
+    bar.ax.minorticks_off()
+    plain = style.name(params.columns, params.plain, params.names)
+    bar.set_label(f"ratio to {plain}", fontsize=style.SMALL)
+    return panels.with_legend([*_explain_texts(cells), *explain_hatches([cells], "does not apply")])
+
+
+def _scale(params: Params) -> LogNorm:
+    """Return the scale by which ratios become shades."""
+    return LogNorm(1 / params.fullest, params.fullest, clip=True)
+
+
+def _explain_texts(panel: CellMap) -> list[Artist]:
+    """Return the legend's entries for how numbers are written, of those ways that a map has."""
+    texts = [str(text) for text in panel.texts.flat]
+    signs = {
+        r"\mathit{1.2}": ("estimated from chains", panel.italic.any()),
+        "(1.2)": ("95 % interval holds 1", any(text.startswith("(") for text in texts)),
+        r"\leq\;\geq": ("bound", any(text[:1] in ("≤", "≥") for text in texts)),
+    }
+    look: dict[str, Any] = {"color": style.BLACK, "linestyle": "", "markeredgewidth": 0}
+    look["markersize"] = 14
+    return [
+        style.entry(text, marker=f"${sign}$", **look)
+        for sign, (text, shown) in signs.items()
+        if shown
+    ]
 
 
 def _map_ratios(params: Params, runs: Sequence[Measured]) -> CellMap:
@@ -74,7 +106,7 @@ def _map_ratios(params: Params, runs: Sequence[Measured]) -> CellMap:
     by_labels = index_runs(runs, *keys)
     ticks = [[style.name(keys[0], row, params.names) for row in rows]]
     ticks += [[style.name(keys[1], column, params.names) for column in others]]
-    norm = LogNorm(1 / params.fullest, params.fullest, clip=True)
+    norm = _scale(params)
     panel = CellMap("", *ticks)
     for r, c in np.ndindex(panel.texts.shape):
         row = str(rows[r])
@@ -84,8 +116,7 @@ def _map_ratios(params: Params, runs: Sequence[Measured]) -> CellMap:
         panel.hatched[r, c] = score_ratio == "not applicable"
         panel.italic[r, c] = run is not None and scores.is_estimated(run)
         if not np.isnan(value):
-            shade = norm(value)
-            panel.colors[r, c] = to_rgb(matplotlib.colormaps["RdBu_r"](0.12 + 0.76 * shade))
+            panel.colors[r, c] = ListedColormap(SHADES)(norm(value))[:3]
     return panel
 
 
