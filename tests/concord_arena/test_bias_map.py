@@ -59,7 +59,7 @@ def _check_names(problem):
     found = concord.bias_map(problem, [graph, other, "ring"], [0.001, 0.01])
     picture = found.plot()
     titles = [axes.get_title(loc="left") for axes in picture.axes]
-    assert titles == ["(a) three wards", "(b) network 2", "(c) Ring"]
+    assert titles == ["(a) three wards", "(b) your network 2", "(c) Ring"]
     assert "posterior widths" in picture.axes[0].get_ylabel()
     named = [text.get_text() for text in picture.legends[0].get_texts()]
     assert named == ["full gradients", "worst agent", "network average"]
