@@ -11,7 +11,8 @@ from concord.errors import ConcordError
 from concord.minibatches import Batches
 from concord.problem import ALL, Agents
 
-Draw = Callable[[np.random.Generator], np.ndarray]
+# Takes a generator, and an index of the agents whose points are returned; without it all are.
+Draw = Callable[..., np.ndarray]
 
 
 class MiniBatches:
@@ -68,13 +69,13 @@ class MiniBatches:
         agents: which agents, (chains, few) or (few,). x: their positions, (chains, few, dim).
         Points are drawn for all agents, so that the generator advances as in ``gradient``.
         """
-        rows, chain = self._draw(self._rng), np.arange(len(x))[:, None]
+        chosen = np.arange(len(x))[:, None], agents
         if hasattr(self.problem, "batch_gradient_of"):
-            estimate = self.problem.batch_gradient_of(agents, x, rows[chain, agents])
+            estimate = self.problem.batch_gradient_of(agents, x, self._draw(self._rng, chosen))
         else:
             everyone = np.zeros((len(x), self.problem.agents, self.problem.dim))
-            everyone[chain, agents] = x
-            estimate = self.problem.batch_gradient(everyone, rows)[chain, agents]
+            everyone[chosen] = x
+            estimate = self.problem.batch_gradient(everyone, self._draw(self._rng))[chosen]
         return self._scale(estimate, x, agents)
 
     def full_gradient(self, x: np.ndarray) -> np.ndarray:
@@ -115,11 +116,12 @@ def _draw_independently(counts: np.ndarray, shape: tuple[int, int, int]) -> Draw
 
     counts: number of points of each agent, (agents,). shape: (chains, agents, batch).
     """
-    each = counts[:, None]
+    most = np.broadcast_to(counts[:, None], (*shape[:2], 1))
 
-    def draw(rng: np.random.Generator) -> np.ndarray:
-        """Return independent points of every agent, (chains, agents, batch)."""
-        rows = (rng.random(shape) * each).astype(np.intp)
+    def draw(rng: np.random.Generator, chosen: Any = ...) -> np.ndarray:
+        """Return independent points of the chosen agents, (chains, few, batch)."""
+        each = most[chosen]
+        rows = (rng.random(shape)[chosen] * each).astype(np.intp)
         return np.minimum(rows, each - 1)  # n (1 - 2^-53) may round up to n
 
     return draw
@@ -151,8 +153,8 @@ class _Epochs:
         ]
         self._ends = [used for *_, used in self._walks]
 
-    def draw(self, rng: np.random.Generator) -> np.ndarray:
-        """Return the points of the next mini-batch of every agent, (chains, agents, batch)."""
+    def draw(self, rng: np.random.Generator, chosen: Any = ...) -> np.ndarray:
+        """Return the points of the next mini-batch of the chosen agents, (chains, few, batch)."""
         rows = np.empty(self._shape, dtype=np.intp)
         for walk, end in zip(self._walks, self._ends, strict=True):
             agents, order, used = walk
@@ -164,4 +166,4 @@ class _Epochs:
                 rows[:, agents, filled : filled + count] = order[:, :, used : used + count]
                 filled, used = filled + count, used + count
             walk[1:] = order, used
-        return rows
+        return rows[chosen]

@@ -47,7 +47,9 @@ def draw_bool(rng: np.random.Generator, probability: float, chains: int) -> np.n
     """
     if probability == 1:
         return np.ones(chains, dtype=bool)
-    return draw_choice(rng, [probability, 1 - probability], chains) == 0
+    if is_enumerating(rng):
+        return draw_choice(rng, [probability, 1 - probability], chains) == 0
+    return rng.random(chains) < probability
 
 
 def draw_subsets(rng: np.random.Generator, count: int, shape: tuple[int, int]) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from copy import deepcopy
+from math import prod
 from operator import mul
 from typing import Any
 
@@ -45,12 +46,12 @@ Tables = tuple[Arrays | None, Arrays | None]  # of a quadratic gradient and of a
 class _Normals(np.random.Generator):
     """A generator of numpy's numbers, whose normal ones a compiled loop draws where they are many.
 
-    Many are so many of a call that has a size, and asks for double precision and a new array.
+    Many are so many of a call that has a shape, and asks for double precision and a new array.
     """
 
     def standard_normal(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
         """Return the normal numbers that numpy's generator draws next, of a shape ``size``."""
-        if out is not None or dtype != np.float64 or size is None or np.prod(size) < MANY:
+        if out is not None or dtype != np.float64 or type(size) is not tuple or prod(size) < MANY:
             return super().standard_normal(size, dtype, out)
         numbers = np.empty(size)
         kernels.fill_normals(self, numbers.reshape(-1))

@@ -91,18 +91,22 @@ class Move:
         """The matrix I + K diag(E b) V by which the mean moves, (..., T, T)."""
         return np.eye(self.change.shape[-1]) + (self.spread * self.first) @ self.change
 
+    @cached_property
+    def _covariance(self) -> np.ndarray:
+        """The covariance of b, (D, D)."""
+        return self.second - np.multiply.outer(self.first, self.first)
+
     def apply(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
         """Return mean (..., T) and covariance (..., T, T) of the next iteration."""
         center = np.matvec(self.change, mean) + self.offset
-        mean_spread = self.spread * self.first
         image = self.change @ cov
         both = image @ self.change.swapaxes(-1, -2) + self.noise
         both *= self.second
-        indicator_cov = self.second - np.multiply.outer(self.first, self.first)
-        both += indicator_cov * (center[..., :, None] * center[..., None, :])
-        cov = cov + 2 * mean_spread @ image + self.spread @ both @ self.spread.swapaxes(-1, -2)
+        both += self._covariance * (center[..., :, None] * center[..., None, :])
+        image *= self.first[:, None]
+        half = cov / 2 + self.spread @ (image + both @ (self.spread.swapaxes(-1, -2) / 2))
         # Rounding that is not symmetric would grow.
-        return mean + np.matvec(mean_spread, center), (cov + cov.swapaxes(-1, -2)) / 2
+        return mean + np.matvec(self.spread, self.first * center), half + half.swapaxes(-1, -2)
 
 
 def second_moment_radius(moves: Sequence[Move]) -> float:

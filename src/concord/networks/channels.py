@@ -45,19 +45,17 @@ class Channel:
         """
         graph, options = self._graph, self._conditions
         vectors = np.ascontiguousarray(x.transpose(1, 0, 2))
-        fallback: Numbers = vectors[graph.receivers]
-        if options.on_loss == "sender_keeps":
-            fallback = 0.0
-        elif options.on_loss == "reuse_last":
+        fallback: Numbers = 0.0
+        if options.on_loss == "reuse_last":
             fallback = self._arriving
-        noise: Numbers = 0.0
-        if options.noise:
-            shape = len(graph.senders), *vectors.shape[1:]
-            noise = options.noise * self._noises.standard_normal(shape, dtype=x.dtype.type)
+        elif options.on_loss != "sender_keeps":
+            fallback = vectors[graph.receivers]
         self._past[k] = self._encode(vectors, traffic)
         self._past.pop(k - traffic.age - 1, None)
-        sent = self._past.get(k - traffic.age, vectors)
-        arriving = sent[graph.senders] + noise
+        arriving = self._past.get(k - traffic.age, vectors)[graph.senders]
+        if options.noise:
+            noise = self._noises.standard_normal(arriving.shape, dtype=x.dtype.type)
+            arriving = arriving + options.noise * noise
         self._arriving = np.where(traffic.arrived[..., None], arriving, fallback)
         self.latest = (
             self._arriving
@@ -95,11 +93,13 @@ class Channels:
         self._graph, self._conditions = graph, conditions
         self.channels: list[Any] = []
         self.traffic: Traffic | None = None
+        self._copies: np.ndarray | None = None  # of this traffic, once they have been counted
         self._k, self._chains = 0, 1
         self._rng: Any = None
         self._clock: Any = None
         self._losses: LossDraws | None = None
         self._tables = conditions.schedule.tables(graph)
+        self._are_awake = conditions.barrier and not conditions.sleeps  # all agents, always
         self._under_way = np.empty(0)  # masks of the vectors sent in the last iterations
         self._vector_bytes = 0.0  # of an agent's vectors together
         # By the id of the matrix, which is kept so that ids last.
@@ -145,13 +145,14 @@ class Channels:
         if not options.barrier:
             traffic.sends = awake if self.traffic is None else self.traffic.awake
             traffic.awake = self._clock.advance_tick()
-        traffic.arrived &= traffic.sends[graph.senders]
+        if not self._are_awake:
+            traffic.arrived &= traffic.sends[graph.senders]
         self._delay(k, traffic)
-        if options.barrier:
+        if options.barrier and not self._are_awake:
             traffic.arrived &= traffic.awake[graph.receivers]
         if options.on_loss == "skip":
             traffic.arrived = graph.per_receiver(np.logical_and, traffic.arrived)
-        self.traffic, self._k = traffic, k
+        self.traffic, self._copies, self._k = traffic, None, k
 
     def _delay(self, k: int, traffic: Traffic) -> None:
         """Replace the vectors that arrive in iteration k by vectors that were sent earlier."""
@@ -169,8 +170,7 @@ class Channels:
     @property
     def awake(self) -> np.ndarray | None:
         """Return a mask of the agents that are awake, (chains, agents). None: all, always."""
-        options = self._conditions
-        if self.traffic is None or (options.barrier and not options.sleeps):
+        if self.traffic is None or self._are_awake:
             return None
         return self.traffic.awake.T
 
@@ -183,8 +183,9 @@ class Channels:
         static = isinstance(options.schedule, Static)
         if self.traffic is None or (options.barrier and options.awake == 1 and static):
             return None
-        copies: np.ndarray = self._graph.add_up_sent(self.traffic.up).T * self.traffic.sends.T
-        return copies
+        if self._copies is None:
+            self._copies = self._graph.add_up_sent(self.traffic.up).T * self.traffic.sends.T
+        return self._copies
 
     def arrives_between(self, agents: np.ndarray) -> np.ndarray:
         """Return whether a vector arrives from each of two agents at the other, (chains, 2).

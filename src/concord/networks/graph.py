@@ -183,13 +183,13 @@ class Graph:
         """Return the matrix (agents, agents) with given entries on the arcs and the diagonal.
 
         values: entry (receiver, sender) of each arc, (arcs,). diagonal: a number, or (agents,). The
-        matrix is sparse beyond ``DENSE_AGENTS``.
+        matrix is sparse beyond ``DENSE_AGENTS``, if fewer than half of its entries are given.
         """
         agents, shape = np.arange(self.agents), (self.agents, self.agents)
         rows = np.concatenate([self.receivers, agents])
         columns = np.concatenate([self.senders, agents])
         entries = np.concatenate([values, np.broadcast_to(diagonal, self.agents)])
-        if self.agents <= DENSE_AGENTS:
+        if self.agents <= DENSE_AGENTS or 2 * len(entries) > self.agents**2:
             dense = np.zeros(shape, entries.dtype)
             dense[rows, columns] = entries
             return dense

@@ -286,7 +286,7 @@ class Network(Summarized):
         """
         matrix = self.matrix(weights) if isinstance(weights, str | float) else weights
         sent = self.select_shared(x)
-        self._count_round(sent.shape[-1] / self.dim, chains, size or self._vector_size(x))
+        self._count_round(sent.shape[-1] / self.dim, chains, size or self._vector_size(sent))
         if self.order == "in_place":
             swept = _sweep(matrix, sent, None if plus is None else self.select_shared(plus))
             return self.replace_shared(x if plus is None else x + plus, swept)
@@ -336,8 +336,8 @@ class Network(Summarized):
         those of x.
         """
         counts = self.meter.once if senders is None else self.meter.once * senders
-        self.meter.add_sent(counts, counts, self._vector_size(x) if size is None else size)
         sent = self.select_shared(x)
+        self.meter.add_sent(counts, counts, self._vector_size(sent) if size is None else size)
         average = sent.mean(axis=1, keepdims=True)
         if sent is not x:
             average = np.repeat(average, self.agents, axis=1)
@@ -405,9 +405,8 @@ class Network(Summarized):
             self._matrices[key] = weights, mixing_matrix(self.graph, weights)
         return self._matrices[key][1]
 
-    def _vector_size(self, x: np.ndarray) -> float:
-        """Return the bytes of the message for one agent's vector in x, after compression."""
-        sent = self.select_shared(x)
+    def _vector_size(self, sent: np.ndarray) -> float:
+        """Return the bytes of the message for one agent's shared vector, after compression."""
         if self._channels is not None:
             return self._channels.vector_size(sent)
         return sent.shape[-1] * sent.itemsize

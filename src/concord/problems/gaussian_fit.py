@@ -31,6 +31,7 @@ Field = Callable[[np.ndarray], np.ndarray]
 
 POINTS = 256  # that the fit is a mean over
 DRAWN = 2**14  # points that stand for the posterior
+BLOCK = 256  # points at which gradients are evaluated together, so that they stay in cache
 LEAST_DRAWS = 1000  # that these are worth, so that a mean errs by 0.03 standard deviations at most
 SADDLE = -1e-4  # eigenvalue of a scaled Hessian, below what finite differences leave of zero
 NEWTON, SWEEPS = 200, 400
@@ -357,7 +358,8 @@ def total_gradient(field: Field, x: np.ndarray, agents: int) -> np.ndarray:
 
     field: of ``gradient_field``.
     """
-    return field(np.repeat(x[:, None], agents, axis=1)).sum(axis=1)
+    blocks = (x[start : start + BLOCK, None] for start in range(0, len(x), BLOCK))
+    return np.concatenate([field(np.repeat(block, agents, axis=1)).sum(axis=1) for block in blocks])
 
 
 def _finite_difference_hessians(field: Field, x: np.ndarray, agents: int) -> np.ndarray:

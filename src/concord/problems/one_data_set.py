@@ -7,7 +7,7 @@ import numpy as np
 
 from concord.summary import Summarized, count_named
 
-BLOCK = 1024  # points at which potentials are evaluated together, so that they stay in cache
+BLOCK = 4096  # points at which potentials are evaluated together, so that they stay in cache
 
 
 class OneDataSet(Summarized):

@@ -129,7 +129,7 @@ class DGLMC(FullGradientSampler[State]):
         problem.pay(2 * (K - 1))  # one of each particle, as in the released code; all are the same
         for sign, s, t in ((1, theta, x), (-1, x, theta)):
             w = np.sqrt(2 * gamma) * rng.standard_normal((K, *z.shape), dtype=z.dtype.type)
-            apart = np.dot(t - self._descend(z, s, gamma, problem), A) - w
-            exponent = (apart**2).sum(axis=(2, 3)) / (2 * self.tolerance)
+            apart = (np.dot(t - self._descend(z, s, gamma, problem), A) - w).reshape(K, len(z), -1)
+            exponent = np.vecdot(apart, apart) / (2 * self.tolerance)
             odds = odds + sign * np.logaddexp.reduce(-exponent)
         return odds

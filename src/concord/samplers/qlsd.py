@@ -112,12 +112,12 @@ class QLSD(Sampler[State]):
             reference, control = theta, problem.full_gradient(theta)
         gradient = problem.reduced_gradient(theta, reference, control)
         code = self.compression.compress(gradient - m, rng)
-        code = np.where(present[..., None], code, 0.0)
+        sent = m + code
+        if participants < agents:
+            code, sent = (np.where(present[..., None], each, 0.0) for each in (code, sent))
         dim, itemsize = theta.shape[-1], theta.itemsize
         size = (self.compression.size(dim, itemsize) + dim * itemsize) / 2  # of one up, one down
-        average = network.average(
-            np.where(present[..., None], m + code, 0.0), senders=present, size=size
-        )
+        average = network.average(sent, senders=present, size=size)
         noise = langevin_noise(rng, gamma, theta[:, :1])
         theta = theta - gamma * (agents**2 / participants * average) + noise
         return State(theta, m + self.memory_rate * code, reference, control)

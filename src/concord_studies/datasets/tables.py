@@ -3,6 +3,7 @@
 import csv
 import gzip
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -12,6 +13,7 @@ from msgspec import field
 from concord.errors import ConcordError
 from concord.options import Count, Index, Options
 from concord_studies.datasets.registry import verify
+from concord_studies.io import signature
 
 
 class Recorded(Options):
@@ -44,6 +46,12 @@ def load_table(name: str, resources: Path) -> dict[str, np.ndarray]:
     """
     file = f"{name}.csv.gz"
     path = verify(f"{name}/{file}", resources / name / file)
+    return dict(_read_columns(path, signature(path)))
+
+
+@lru_cache(maxsize=4)  # for runs that one process measures
+def _read_columns(path: Path, identity: object) -> dict[str, np.ndarray]:
+    """Return the columns of a CSV file by name; ``identity`` is the file's ``signature``."""
     # Without pandas, which takes longer to import than most of these tables to be read.
     columns, *rows = rows_of(path)
     return dict(zip(columns, map(_column, zip(*rows, strict=True)), strict=True))

@@ -321,8 +321,9 @@ class LogisticRegression(TwoParameters, GeneralizedLinearProblem):
         """Return the prior's gradient -s grad log p(x_i), (chains, agents, dim)."""
         if self.prior != "gaussian":
             return np.sign(x) * (self.share / self.prior_scale)
-        point = x if self.prior_gradient_at is None else self.prior_gradient_at
-        return np.broadcast_to(point * (self.share / self.prior_scale), x.shape)
+        if self.prior_gradient_at is None:
+            return x * (self.share / self.prior_scale)
+        return np.broadcast_to(self.prior_gradient_at * (self.share / self.prior_scale), x.shape)
 
     def potential(self, x: np.ndarray) -> np.ndarray:
         """Return f_i(x_i), shape (chains, agents), up to the prior's constant."""

@@ -80,6 +80,7 @@ class SoftmaxDigits(OneDataSet):
         self._decay = 1 / (PRIOR_VARIANCE * self.agents)
         self._labels = np.eye(CLASSES)[data.targets] * data.mask[..., None]
         self._images = images
+        self._last = np.empty(0), np.empty(0)  # positions, and their probabilities
         self.tests = {"digits": SimpleNamespace(labels=labels)}
 
     def _weights(self, w: np.ndarray) -> np.ndarray:
@@ -87,8 +88,14 @@ class SoftmaxDigits(OneDataSet):
         return w.reshape(*w.shape[:-1], -1, CLASSES)
 
     def _probabilities(self, x: np.ndarray) -> np.ndarray:
-        """Return class probabilities of each agent's images, (chains, agents, n, classes)."""
-        return softmax(self.data.features @ self._weights(x), axis=-1) * self.data.mask[..., None]
+        """Return class probabilities of each agent's images, (chains, agents, n, classes).
+
+        They are cached for the last x, of which samplers ask for gradients and Hessians.
+        """
+        if not np.array_equal(self._last[0], x):
+            chances = softmax(self.data.features @ self._weights(x), axis=-1)
+            self._last = x.copy(), chances * self.data.mask[..., None]
+        return self._last[1]
 
     def _sum_errors(self, errors: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Return gradients at x by errors (chains, agents, n, classes), with the prior's part."""

@@ -162,10 +162,12 @@ class BayesADMM(FullGradientSampler[State]):
             mean = np.linalg.solve(H - V + rho * tightness, linear[..., None])[..., 0]
             return mean, tightness + (projected - V) / rho
         mean, precision = np.tile(center, (len(b), 1)), np.tile(tightness, (len(b), 1, 1))
+        curvature = H - V
+        target = curvature + rho * tightness
         for t in range(self.solver_steps):
             size = 1 / (1 + t / 10)
-            precision = (1 - size * rho) * precision + size * (H - V + rho * tightness)
-            slope = _multiply(H - V, mean) - b + v + rho * (mean - center) @ tightness
+            precision = (1 - size * rho) * precision + size * target
+            slope = _multiply(curvature, mean) - b + v + rho * (mean - center) @ tightness
             mean = mean - size * np.linalg.solve(precision, slope[..., None])[..., 0]
         return mean, precision
 
