@@ -151,7 +151,8 @@ def _plot_curves(question: Question, best: Mapping[str, Candidate], first: Candi
             spent, score, **{"label": name, "linewidth": 1.0, "zorder": 3 - place / 10, **line}
         )
         if len(score):
-            ends.append((style.round_number(score[-1]), colors[place], score[-1]))
+            text = style.round_number(score[-1])
+            ends.append(_axes.End(text, colors[place], spent[-1], score[-1]))
     front: dict[str, Any] = {"color": style.GRAY, "linewidth": 5, "alpha": 0.3, "zorder": 0}
     axes.plot(*find_front(np.array(points)), label="least of them all", **front)
     dotted = {**style.FLOOR, "zorder": 0}
