@@ -18,7 +18,7 @@ from concord.options import Options, Positive, Some
 from concord_studies import scores, selection
 from concord_studies.contracts import PRICES, Read
 from concord_studies.figures import style
-from concord_studies.figures._axes import label_ends, label_log_axis
+from concord_studies.figures._axes import End, label_ends, label_log_axis
 from concord_studies.figures.panels import Names, Panels, arrange_panels
 from concord_studies.results import Measured
 
@@ -76,8 +76,8 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
             ax.plot(x, np.append(share, share[-1]), zorder=2 + (place in best), **line)
         ax.set(xscale="log", xlim=(low / 1.1, high * 1.1), xlabel=LABELS.get(price, price))
         label_log_axis(ax.xaxis)
-        ends.append([(names[i], looks[i].color, last[i]) for i in sorted(best)])
-    highest = max(0.1, *(share for each in ends for *_, share in each))
+        ends.append([End(names[i], looks[i].color, high * 1.1, last[i]) for i in sorted(best)])
+    highest = max(0.1, *(end.y for each in ends for end in each))
     ylabel = "share of tasks and targets solved"
     panels.axes[0].set(ylim=(0, min(1, 1.1 * highest)), ylabel=ylabel)
     for each, ax in zip(ends, panels.axes, strict=True):
