@@ -110,8 +110,8 @@ def class_of(sampler: object, where: str) -> type[Algorithm]:
         return sampler
     if not isinstance(sampler, str):
         raise ConcordError(
-            f"{where}: {short(sampler)} is none; give its name, such as 'de_sgld', or a class of "
-            "concord.Sampler"
+            f"{where}: {short(sampler)} is no sampler; give its name, such as 'de_sgld', or a "
+            "class that begins like class Mine(concord.Sampler)"
         )
     return kinds.find("samplers", sampler, where)
 
@@ -164,7 +164,7 @@ def prepare(
         raise ConcordError(
             f"initial: an array of shape {np.shape(initial)} is no law of starts, and positions "
             f"(chains, agents, dim = {shape}) cannot be given; state a distribution, such as "
-            f"{Law.example}"
+            f"{Law.example}, where mean and sd may have a number for each coordinate"
         )
     if isinstance(record, Mapping):
         record = dict(_read_words(record))

@@ -45,7 +45,7 @@ class ComparisonTable(pandas.DataFrame):
         tied = known.index[known["lo"] <= known["hi"].iloc[0]] if len(known) else ()
         table["verdict"] = "no interval"
         table.loc[known.index, "verdict"] = "farther"
-        table.loc[[*tied], "verdict"] = "tied with it"
+        table.loc[[*tied], "verdict"] = "tied with the nearest"
         table.loc[table.index == nearest, "verdict"] = "nearest"
         if "diverged" in table:
             table.loc[table["diverged"] > 0, "verdict"] = "diverged"

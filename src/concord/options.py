@@ -63,7 +63,10 @@ class _CheckedMeta(msgspec.StructMeta):
         def __new__(mcs, name: str, bases: Any, members: dict[str, Any], **options: Any) -> Any:
             """Make the class, unless it has a method by which its fields would not be checked."""
             if "__init__" in members:
-                raise ConcordError(f"{name}.__init__: write fields, as step_size: float, instead")
+                raise ConcordError(
+                    f"{name}.__init__: it has none; write its options as fields, such as "
+                    f"step_size: float, and {name}(0.001) sets the first"
+                )
             return super().__new__(mcs, name, bases, members, **options)
 
         def __call__(cls, *values: Any, **options: object) -> Any:

@@ -23,6 +23,13 @@ from concord.values import FINITE_RANGE
 Probed = Literal["consensus_error", "misclassified", "accuracy", "potential"]
 Averaged = Literal["predictive"]
 
+# What mends a gradient that is not finite: at the start, and after steps.
+START_OUTSIDE = "is that start outside the support? No step size mends it"
+STEP_OUTSIDE = (
+    "take a smaller step_size, or start nearer, initial={'kind': 'normal', 'sd': 0.1}, unless the "
+    "point is outside the support, which no step size mends"
+)
+
 # The axes of recorded arrays after chain and draw; of all others ("agent",).
 _AXES: dict[str, tuple[str, ...]] = {
     "x": ("agent", "dim"),
@@ -197,10 +204,10 @@ class Recorder:
         place = tuple(np.argwhere(wrong)[0].tolist())
         names = getattr(problem, "agent_names", None)
         point = ", ".join(f"{value:.3g}" for value in x[place][:SHOWN])
+        remedy = START_OUTSIDE if k == 0 else STEP_OUTSIDE
         return (
             f"gradient: it returned {short(slopes[place].tolist())} at iteration {k} of agent "
-            f"{names[place[1]] if names else place[1]}, x = ({point}), where x is finite; is that "
-            "point outside the support? No step size mends it"
+            f"{names[place[1]] if names else place[1]}, x = ({point}), where x is finite; {remedy}"
         )
 
     def trace(self) -> Trace:

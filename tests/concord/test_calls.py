@@ -311,7 +311,7 @@ def test_a_gradient_that_is_not_finite_is_told_with_agent_iteration_and_point():
             "de_sgld: 2 of 2 chains diverged, the first at iteration 2; gradient"
         )
         assert f"it returned [nan, nan] at iteration 1 of agent {whose}, x = ({point}), " in text
-        assert text.endswith("is that point outside the support? No step size mends it")
+        assert text.endswith("unless the point is outside the support, which no step size mends")
         assert all(float(value) < 0.4 for value in point.split(", ")) and (trace["x"] != 0).any()
 
 
@@ -523,7 +523,9 @@ class Stray:
 
 
 def test_a_class_of_no_sampler_is_refused():
-    with pytest.raises(ConcordError, match=r"^sampler: .*Stray.* is none; give its name, such as"):
+    with pytest.raises(
+        ConcordError, match=r"^sampler: .*Stray.* is no sampler; give its name, such as"
+    ):
         call(Stray)
 
 

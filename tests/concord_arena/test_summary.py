@@ -69,9 +69,9 @@ def test_a_comparison_shows_what_decides_and_has_all_else():
     shown = repr(table).splitlines()
     assert shown[0].split() == ["w2", "interval", "gradients", "unicasts", "verdict"]
     ends = {line.split()[0]: line.split("  ")[-1].strip() for line in shown[2:5]}
-    assert ends == {"coarse": "farther", "fine": "tied with it", "law": "nearest"}
+    assert ends == {"coarse": "farther", "fine": "tied with the nearest", "law": "nearest"}
     assert "w2_average_lo" in shown[-1] and len(table.columns) == 19
-    assert "tied with it" in table._repr_html_() and repr(
+    assert "tied with the nearest" in table._repr_html_() and repr(
         pickle.loads(pickle.dumps(table))
     ) == repr(table)
     assert repr(concord.compare(results)).split()[0] == "iterations"

@@ -127,7 +127,10 @@ MISTAKES = [  # what is typed, and the end of the sentence, or a part of it
     ("sample('SGHMC')", "did you mean 'de_sghmc'?"),
     ("sample('SGLD')", "did you mean 'de_sgld'?"),
     ("sample('de_sgdl')", "did you mean 'de_sgld'?"),
-    ("sample(None)", "sampler: None is none; give its name, such as 'de_sgld', or a class of"),
+    (
+        "sample(None)",
+        "sampler: None is no sampler; give its name, such as 'de_sgld', or a class",
+    ),
     ("sample(network='rnig')", "there is no topology 'rnig'; did you mean 'ring'?"),
     ("sample(network='Erdos-Renyi')", "did you mean 'erdos_renyi'?"),
     ("sample(network='fully_connected')", "did you mean 'complete'?"),

@@ -13,7 +13,9 @@ from concord.sampling.initial import Moments, Shape
 class Params(Options):
     """Mean and standard deviation of the normal law of each coordinate."""
 
-    mean: Annotated[float, "mean of every coordinate"] = 0.0
+    mean: Annotated[
+        float | tuple[float, ...], "mean of every coordinate, or a list with one for each"
+    ] = 0.0
     sd: Annotated[
         NonNegative | tuple[NonNegative, ...],
         "standard deviation of every coordinate, or a list with one for each",
@@ -22,19 +24,21 @@ class Params(Options):
 
 def draw(params: Params, problem: Problem, shape: Shape, rng: np.random.Generator) -> np.ndarray:
     """Return initial positions (chains, agents, dim) from independent normal laws."""
-    return params.mean + _sd(params, shape[-1]) * rng.standard_normal(shape)
+    mean, sd = (_read(params, name, shape[-1]) for name in ("mean", "sd"))
+    return mean + sd * rng.standard_normal(shape)
 
 
 def moments(params: Params, dim: int) -> Moments:
     """Return mean (dim,) and covariance (dim, dim) of one agent."""
-    return np.full(dim, params.mean), np.diag(_sd(params, dim) ** 2)
+    return _read(params, "mean", dim), np.diag(_read(params, "sd", dim) ** 2)
 
 
-def _sd(params: Params, dim: int) -> np.ndarray:
-    """Return each coordinate's standard deviation, (dim,); refuse another number of entries."""
-    if not isinstance(params.sd, float) and len(params.sd) != dim:
+def _read(params: Params, name: str, dim: int) -> np.ndarray:
+    """Return an option's number for each coordinate, (dim,); refuse another number of entries."""
+    stated = getattr(params, name)
+    if not isinstance(stated, float) and len(stated) != dim:
         raise ConcordError(
-            f"initial.sd: {list(params.sd)} has {len(params.sd)} entries for {dim} coordinates; "
+            f"initial.{name}: {list(stated)} has {len(stated)} entries for {dim} coordinates; "
             "give one number, or one for each coordinate"
         )
-    return np.broadcast_to(np.asarray(params.sd, dtype=float), (dim,))
+    return np.broadcast_to(np.asarray(stated, dtype=float), (dim,))
