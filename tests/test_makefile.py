@@ -52,6 +52,6 @@ def test_make_asks_for_the_logger_which_a_snakemake_without_it_could_not_start_w
     asked = ["make", "-n", "reproduce", "report", "site", "crate", "multiverse", "arena"]
     done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True)
     lines = [line for line in done.stdout.splitlines() if line.startswith(".venv/bin/snakemake")]
-    assert len(lines) == 8 and all(" --profile profiles/make --cores " in line for line in lines)
+    assert len(lines) == 8 and all(" --profile profiles/make " in line for line in lines)
     profiles = {p.parent.name: p.read_text() for p in ROOT.glob("profiles/*/config.yaml")}
     assert {name for name in profiles if "logger: " in profiles[name]} == {"make"}
