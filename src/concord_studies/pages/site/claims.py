@@ -38,7 +38,8 @@ def claims_table(studies: Mapping[str, Study], rows: Sequence[Row], seeds: str) 
         "</select></label>\n"
         for name in FILTERS
     )
-    notes = [SMOKE if is_smoke(rows) else "", of_claims.describe_verdicts(rows, seeds)]
+    unit = "A row is a sentence in one reading."
+    notes = [unit, SMOKE if is_smoke(rows) else "", of_claims.describe_verdicts(rows, seeds)]
     columns, counts = scores(rows)
     named = [[_name(studies, key), *others] for key, *others in counts]
     table = markdown_table(COLUMNS, _list_rows(studies, rows))

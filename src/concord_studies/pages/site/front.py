@@ -115,7 +115,7 @@ def _tabulate_studies(
                 f"config.yaml: findings: there is no claim {short(name)}; {nearest(name, stated)}"
             )
     table = []
-    for key, study in studies.items():
+    for key, study in sorted(studies.items(), key=lambda item: not item[1].printed):
         sentences = group_by_sentence(row for row in rows if row["paper"] == key)
         named = {f"{key}/{sentence.first_row['claim']}": sentence for sentence in sentences}
         if not named or (chosen and not study.printed and not named.keys() & {*chosen}):
