@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 COORDINATES = 4  # that are drawn if none are chosen
 AGENTS = 4  # whose lines can be told apart
+OTHERS = 60  # agents whose lines are gray
+START = 3.0  # ranges of later values, on either side, within which earlier means are shown
+LONG = 100  # iterations from which the axis of a law is logarithmic
 BINS = 40
 DRAWS = 20_000  # of a posterior that is not Gaussian, whose density is drawn
 POINTS = 60  # of a curve that are estimated from chains
@@ -33,47 +36,55 @@ def plot_trace(
 ) -> look.Picture:
     """Draw a row of each coordinate: the density of draws, and one chain over iterations.
 
-    Lines are the first agents (solid), and the average of all (dashed). The first tenth of the run
-    is shaded; densities leave it out, and so do the axes' limits.
+    Lines are the first agents (solid), others in gray, and the average of all (dashed). The first
+    tenth of the run is shaded; densities leave it out, and so do the axes' limits. Chains that
+    diverged are left out where another did not.
 
     coordinates: numbers or names of those that are drawn; None: the first four. posterior: a
     problem, a Gaussian, or draws, whose density is drawn, too; None: none. Of a coordinate that
     agents hold for themselves it is that of each agent that is drawn, dotted in its color.
     """
     trace = trace.mask_diverged()
-    x = trace["x"]
-    chosen = choose_coordinates(trace, x.shape[-1], coordinates)
+    sound = np.flatnonzero(trace["diverged_at"] < 0)
+    chains = sound if sound.size else np.arange(trace.chains)
+    chosen = choose_coordinates(trace, trace["x"].shape[-1], coordinates)
     late = trace.rows_after_warm_up()
     exact = None if posterior is None else read_posterior(trace, posterior)
     picture = look.Picture(figsize=(look.FULL, 1.4 * len(chosen) + 0.7), layout="constrained")
     panels = picture.subplots(len(chosen), 2, squeeze=False, width_ratios=[1, 2])
+    styles = _agent_lines(trace, trace.agent)
     for (density, path), number in zip(panels, chosen, strict=True):
-        lines = [
-            (trace.title_agent(agent), x[:, :, place, number], _agent_line(place))
-            for place, agent in enumerate(trace.agent[:AGENTS])
-        ]
+        lines = [(trace["x"][chains, :, place, number], line) for place, line in enumerate(styles)]
         if "x_average" in trace:
-            lines.append(("average", trace["x_average"][:, :, number], _AVERAGE))
-        for label, values, line in lines:
-            _draw_density(density, values[:, late].ravel(), {"label": label, **line})
-            path.plot(trace.draw, values[0], **{**line, "linewidth": 0.6})
-        shown = np.concatenate([values[0, late] for _, values, _ in lines])
+            average = {**_AVERAGE, "label": "average"}
+            lines.append((trace["x_average"][chains, :, number], average))
+        for values, line in lines:
+            _draw_density(density, values[:, late].ravel(), line)
+            path.plot(trace.draw, values[0], **{**line, "linewidth": 0.6, "label": None})
+        shown = np.concatenate([values[0, late] for values, _ in lines])
         _limit(path, shown.min(), shown.max(), 0.1)
         path.axvspan(trace.draw[0], trace.draw[late[0]], label="left out of densities", **_LEFT_OUT)
-        path.margins(x=0.01)
+        if trace.draw[-1] > trace.draw[0]:
+            path.set_xlim(trace.draw[0], trace.draw[-1])
         if exact is not None:
             for of, line in _posterior_lines(exact, number, trace.agent[:AGENTS]).items():
                 _draw_posterior(density, exact, of, number, line)
-        density.set_xlabel(trace.title_coordinate(number))
+        name = trace.title_coordinate(number)
+        density.set_xlabel(name)
         density.set_ylabel("density")
         density.set_ylim(bottom=0)
-        path.set_ylabel(trace.title_coordinate(number))
+        density.set_title(f"densities, {name}")
+        path.set_ylabel(name)
+        path.set_title(f"chain {chains[0]}, {name}")
+    many = f"{len(chains)} chains" if len(chains) > 1 else "one chain"
+    panels[0, 0].set_title(f"{panels[0, 0].get_title(loc='left')} ({many})")
+    if chains[0]:
+        title = panels[0, 1].get_title(loc="left")
+        panels[0, 1].set_title(f"{title} (the first that did not diverge)")
     _add_letters([*panels.flat])
-    panels[0, 0].set_title(f"{panels[0, 0].get_title(loc='left')} {_count_chains(trace)}")
-    panels[0, 1].set_title(f"{panels[0, 1].get_title(loc='left')} the first chain")
     panels[-1, 1].set_xlabel("iteration")
     _name_divergence(picture, trace)
-    _add_legend(picture, [*panels[:, 0], panels[0, 1]], len(trace.agent))
+    _add_legend(picture, [*panels[:, 0], panels[0, 1]])
     return picture
 
 
@@ -83,12 +94,13 @@ def plot_law(
 ) -> look.Picture:
     """Draw the mean of each coordinate over iterations, and two standard deviations about it.
 
-    Solid lines are the means of the first agents, in a band of all agents' means plus and minus two
-    standard deviations; dashed are the same three of the average of all agents. The axis shows what
-    is left after a tenth of the run, and all of the posterior's lines.
+    Solid lines are the first agents, gray others, dashed the average of all agents: a mean, and
+    thin lines two standard deviations above and below it. The axis of a long run is logarithmic,
+    from iteration 1 on. The other shows what is left after a tenth of the run, all of the
+    posterior's lines, and the means before, unless they start far away.
 
     coordinates: numbers or names of those that are drawn; None: the first four. posterior: a
-    problem or a posterior, whose mean and standard deviations are drawn, too; None: none. Of a
+    problem or a posterior, whose mean and standard deviations are drawn on top; None: none. Of a
     coordinate that agents hold for themselves they are those of the first agents, dotted.
     """
     dim = law.mean.shape[-1]
@@ -97,19 +109,21 @@ def plot_law(
     picture = look.Picture(figsize=(look.FULL, 1.6 * len(chosen) + 0.7), layout="constrained")
     panels = picture.subplots(len(chosen), 1, squeeze=False, sharex=True)[:, 0]
     at, late = law.iterations, law.iterations >= 0.1 * law.iterations[-1]
+    styles = _agent_lines(law, np.arange(law.mean.shape[1]))
     for axes, number in zip(panels, chosen, strict=True):
         means, spread = law.mean[:, :, number], 2 * np.sqrt(law.cov[:, :, number, number])
-        low, high = (means - spread).min(axis=1), (means + spread).max(axis=1)
-        for agent, mean in enumerate(means.T[:AGENTS]):
-            axes.plot(at, mean, label=law.title_agent(agent), **_agent_line(agent))
+        for agent, line in enumerate(styles):
+            for sds in (0, -1, 1):
+                level = means[:, agent] + sds * spread[:, agent]
+                axes.plot(at, level, **{**line, **_thin(sds)})
         mean, sd = law.average_mean[:, number], np.sqrt(law.average_cov[:, number, number])
-        line = {**_AVERAGE, "label": "average"}
+        line = {**_AVERAGE, "label": "average", "zorder": 2.1}
+        width = 1.2 if exact is None else 2.2  # the posterior may lie on it
         for sds in (0, -2, 2):
-            axes.plot(at, mean + sds * sd, **{**line, **_thin(line, sds)})
-        every = "mean ± 2 sd of every agent"
-        axes.fill_between(at, low, high, color=look.AGENTS[1], label=every, **look.BAND)
-        shown = late & np.isfinite(high - low)
-        ends = [*low[shown], *high[shown]]
+            axes.plot(at, mean + sds * sd, **{**line, **_thin(sds, width)})
+        low, high = (means - spread).min(axis=1), (means + spread).max(axis=1)
+        shown = np.isfinite(high - low)
+        ends = [*low[shown & late], *high[shown & late]]
         if exact is not None:
             centers, covs = exact.moments()
             centers, covs = centers.reshape(-1, dim), covs.reshape(-1, dim, dim)
@@ -117,15 +131,23 @@ def plot_law(
             for of, line in _posterior_lines(exact, number, of_agents).items():
                 for sds in (0, -2, 2):
                     level = centers[of, number] + sds * np.sqrt(covs[of, number, number])
-                    axes.axhline(level, **{**line, **_thin(line, sds), "zorder": 1.9})
+                    axes.axhline(level, **{**line, **_thin(sds), "zorder": 2.5})
                     ends.append(level)
         if ends:
-            _limit(axes, min(ends), max(ends), 0.15)
-        axes.set_ylabel(law.title_coordinate(number))
+            least, most = min(ends), max(ends)
+            early, room = means[shown & (at > 0)], START * (most - least)
+            low_end = max(early.min(initial=least), least - room)
+            _limit(axes, low_end, min(early.max(initial=most), most + room), 0.1)
+        axes.plot([], [], color=look.BLACK, linewidth=0.5, label="mean ± 2 sd of each")
+        axes.set_ylabel(f"mean of {law.title_coordinate(number)}")
+        axes.set_title(law.title_coordinate(number) if len(chosen) > 1 else "")
+    if at[-1] > LONG:
+        panels[-1].set_xscale("log")
+        panels[-1].set_xlim(at[at > 0][0], at[-1])
     _add_letters([*panels])
     panels[-1].set_xlabel("iteration")
     _name_divergence(picture, law)
-    _add_legend(picture, panels, law.mean.shape[1])
+    _add_legend(picture, panels)
     return picture
 
 
@@ -139,32 +161,29 @@ def _posterior_lines(
     if not isinstance(posterior, PosteriorByAgent) or not posterior.local[number]:
         return {-1: {"label": "posterior", "color": look.VERMILION}}
     style = {"linestyle": look.FLOOR["linestyle"], "label": "posterior of that agent"}
-    return {int(agent): {**_agent_line(place), **style} for place, agent in enumerate(agents)}
+    colors = map(look.darken, _OF_AGENTS)
+    return {
+        int(agent): {"color": color, **style} for agent, color in zip(agents, colors, strict=False)
+    }
 
 
-def _add_legend(picture: look.Picture, panels: Iterable[Axes], agents: int) -> None:
-    """Add a legend of all lines in panels, each once; it says where not all agents are drawn."""
+def _add_legend(picture: look.Picture, panels: Iterable[Axes]) -> None:
+    """Add a legend of all lines in panels, each once."""
     handles: dict[str, Any] = {}
     for axes in panels:
         lines, labels = axes.get_legend_handles_labels()
         handles |= dict(zip(labels, lines, strict=True))
-    title = f"{AGENTS} of {agents} agents" if agents > AGENTS else None
     place: dict[str, Any] = {
         "loc": "outside lower center",
         "ncols": len(handles) if len(handles) < 8 else 5,
     }
-    picture.legend(list(handles.values()), list(handles), title=title, **place)
+    picture.legend(list(handles.values()), list(handles), **place)
 
 
 def _add_letters(panels: Sequence[Axes]) -> None:
-    """Write (a), (b), ... above panels, if there are several."""
+    """Write (a), (b), ... before the titles of panels, if there are several."""
     for place, axes in enumerate(panels if len(panels) > 1 else ()):
-        axes.set_title(f"({chr(ord('a') + place)})")
-
-
-def _count_chains(trace: Trace) -> str:
-    """Return as text of how many chains densities are."""
-    return f"draws of {trace.chains} chains" if trace.chains > 1 else "draws of one chain"
+        axes.set_title(f"({chr(ord('a') + place)}) {axes.get_title(loc='left')}")
 
 
 def _limit(axes: Axes, low: float, high: float, margin: float) -> None:
@@ -177,14 +196,12 @@ def _limit(axes: Axes, low: float, high: float, margin: float) -> None:
         axes.set_ylim(low - room, high + room)
 
 
-def _thin(line: Mapping[str, Any], sds: int) -> dict[str, Any]:
+def _thin(sds: int, width: float = 1.2) -> dict[str, Any]:
     """Return what the options of a mean's line become so many standard deviations away.
 
-    Both of these lines have one entry in a legend.
+    The lines about a mean have no entry of their own in a legend.
     """
-    if not sds:
-        return {"linewidth": 1.2}
-    return {"linewidth": 0.7, "label": f"{line['label']} ± 2 sd" if sds > 0 else None}
+    return {"linewidth": width / 2, "label": None} if sds else {"linewidth": width}
 
 
 def _name_divergence(picture: look.Picture, result: Trace | Law) -> None:
@@ -269,15 +286,26 @@ def plot_w2(
 
 
 # Of as many agents as are drawn; vermilion is the posterior's.
-_OF_AGENTS = (look.BLUE, look.GREEN, look.PURPLE, look.GRAY)
+_OF_AGENTS = (look.BLUE, look.GREEN, look.PURPLE, "#8A8A2B")
 _AVERAGE: dict[str, Any] = {"color": look.BLACK, "linestyle": look.AVERAGE_STYLE}
 _LEFT_OUT: dict[str, Any] = {"color": look.GRAY, "alpha": 0.15, "linewidth": 0, "zorder": 0}
 _LAW: dict[str, Any] = {"linewidth": 3.0, "alpha": 0.5, "zorder": 1.5}
 
 
-def _agent_line(place: int) -> dict[str, Any]:
-    """Return the matplotlib options of an agent's line."""
-    return {"color": _OF_AGENTS[place % len(_OF_AGENTS)]}
+def _agent_lines(result: Trace | Law, agents: Sequence[Any] | np.ndarray) -> list[dict[str, Any]]:
+    """Return the matplotlib options of agents' lines, with labels; others than the first are gray.
+
+    Lines of some agents are left out if there are very many; the label says so.
+    """
+    first = [
+        {"color": color, "label": result.title_agent(agent)}
+        for color, agent in zip(_OF_AGENTS, agents, strict=False)
+    ]
+    rest = len(agents) - len(first)
+    count = f"the other {rest} agents" if rest > 1 else "the other agent"
+    label = count if rest <= OTHERS else f"{OTHERS} of {count}"
+    gray = {"color": look.mix(look.GRAY, "white", 0.4), "zorder": 0.9, "label": label}
+    return [*first, *[gray] * min(rest, OTHERS)]
 
 
 def _draw_density(axes: Axes, values: np.ndarray, line: dict[str, Any]) -> None:

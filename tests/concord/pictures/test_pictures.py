@@ -1,5 +1,7 @@
 """Pictures of traces, laws and networks: what their lines show, and that notebooks show them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -52,17 +54,27 @@ def test_a_law_shows_its_means_and_the_posterior(law):
     np.testing.assert_array_equal(shown["average"], law.average_mean[:, 1])
     assert shown["posterior"] == pytest.approx([PROBLEM.posterior.mean[1]] * 2)
     named = [text.get_text() for text in picture.legends[0].get_texts()]
-    assert named[3:] == [
-        *("average", "average ± 2 sd", "mean ± 2 sd of every agent"),
-        *("posterior", "posterior ± 2 sd"),
-    ]
+    assert named[3:] == ["average", "posterior", "mean ± 2 sd of each"]
+    assert axes.get_ylabel() == "mean of x[1]"
+    order = {line.get_label(): line.get_zorder() for line in axes.lines}
+    assert order["posterior"] > order["average"] > order["agent 0"]
+
+
+def test_a_long_law_shows_its_start():
+    """The axis is logarithmic, and limits hold the means from iteration 1 on."""
+    law = concord.law("de_sgld", PROBLEM, "ring", step_size=0.01, iterations=1000)
+    (axes,) = law.plot([0]).axes
+    assert axes.get_xscale() == "log"
+    assert axes.get_xlim() == (1, 1000)
+    low, high = axes.get_ylim()
+    assert low < law.mean[1:, :, 0].min() < law.mean[1:, :, 0].max() < high
 
 
 def test_a_law_far_from_the_posterior_shows_both(law):
     """The limits hold all of the posterior's lines, or one of them would be taken for its mean."""
     far = concord.Gaussian([5.0, -3.0], np.diag([0.1, 4.0]))
     panels = law.plot(posterior=far).axes
-    assert [axes.get_title(loc="left") for axes in panels] == ["(a)", "(b)"]
+    assert [axes.get_title(loc="left") for axes in panels] == ["(a) x[0]", "(b) x[1]"]
     for number, axes in enumerate(panels):
         sd = np.sqrt(far.cov[number, number])
         low, high = axes.get_ylim()
@@ -132,8 +144,20 @@ def test_a_trace_tells_its_agents_apart_and_says_how_many_there_are():
     problem = concord.problems.quadratic([[[1.0]]] * 8, [[1.0]] * 8)
     picture = concord.sample("de_sgld", problem, "ring", **OPTIONS).plot()
     drawn = picture.axes[1].lines
-    assert len({line.get_color() for line in drawn}) == 5
-    assert picture.legends[0].get_title().get_text() == "4 of 8 agents"
+    assert len(drawn) == 9
+    assert len({line.get_color() for line in drawn}) == 6
+    named = [text.get_text() for text in picture.legends[0].get_texts()]
+    assert named[3:6] == ["agent 3", "the other 4 agents", "average"]
+
+
+def test_a_trace_shows_the_first_chain_that_did_not_diverge():
+    trace = few_chains()
+    kind, _ = trace.variables["diverged_at"]
+    lost = {"diverged_at": (kind, np.array([30, -1, 40, -1]))}
+    density, path = replace(trace, variables={**trace.variables, **lost}).plot([0]).axes
+    assert density.get_title(loc="left") == "(a) densities, x[0] (2 chains)"
+    assert path.get_title(loc="left") == "(b) chain 1, x[0] (the first that did not diverge)"
+    np.testing.assert_array_equal(path.lines[0].get_ydata(), trace["x"][1, :, 0, 0])
 
 
 def test_distances_have_a_legend_and_a_short_run_a_remedy(law):
