@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
 
 from concord.distances import Posterior, count_least_chains, name_results, read_posterior, w2
 from concord.errors import ConcordError, require_known, short, suggest_names
@@ -27,6 +28,7 @@ START = 3.0  # ranges of later values, on either side, within which earlier mean
 LONG = 100  # iterations from which the axis of a law is logarithmic
 BINS = 40
 DRAWS = 20_000  # of a posterior that is not Gaussian, whose density is drawn
+FAR = 1e-4  # of the floor, below every panel
 POINTS = 60  # of a curve that are estimated from chains
 
 
@@ -231,11 +233,11 @@ def plot_w2(
 ) -> look.Picture:
     """Draw the 2-Wasserstein distance to the posterior over iterations, of traces and laws.
 
-    Solid is the worst agent, with a 95 % interval where chance enters, dashed the average of all
-    agents, dotted what as many exact draws would show. Laws are broad and pale, beneath the lines
-    of traces. Where a trace has too few chains for a distance of single draws, a level line is the
-    distance of all draws after the warm-up. The axis at the right counts the posterior's width,
-    the root of its covariance's trace.
+    Solid is the worst agent, dashed the average of all agents, both with a 95 % interval where
+    chance enters; dotted is the floor, what as many exact draws would show. Intervals are paler
+    below it. Laws are broad and pale, beneath the lines of traces. Where a trace has too few chains
+    for a distance of single draws, a level line is the distance of all draws after the warm-up. The
+    axis at the right counts the posterior's width, the root of its covariance's trace.
 
     Parameters
     ----------
@@ -265,20 +267,21 @@ def plot_w2(
     '$W_2$ to the posterior'
     """
     named = name_results(results)
-    picture = look.Picture(figsize=(look.FULL * 0.75, 3.0), layout="constrained")
-    axes = picture.subplots()
+    picture = look.Picture(figsize=(look.FULL, 3.0), layout="constrained")
+    axes, counts = picture.subplots(), set[int]()
     for place, (name, result) in enumerate(named.items()):
         color = look.PALETTE[place % len(look.PALETTE)]
-        _draw_w2(axes, result, posterior, warm_up, name, color)
+        counts |= _draw_w2(axes, result, posterior, warm_up, name, color)
     axes.set_yscale("log")
     axes.set_xlabel("iteration")
     axes.set_ylabel("$W_2$ to the posterior")
     axes.plot([], [], color=look.BLACK, label="worst agent")
     axes.plot([], [], color=look.BLACK, linestyle=look.AVERAGE_STYLE, label="average of agents")
     if any(isinstance(result, Trace) for result in named.values()):
-        of_worst = "95 % interval of the worst agent"
-        axes.fill_between([], [], color=look.BLACK, label=of_worst, **look.BAND)
-        axes.plot([], [], label="as many exact draws", **look.FLOOR)
+        interval = "95 % intervals (paler below the floor)"
+        axes.fill_between([], [], color=look.BLACK, label=interval, **look.BAND)
+        many = " or ".join(f"{count:,}" for count in sorted(counts)) or "as many"
+        axes.plot([], [], label=f"floor: {many} exact draws", **look.FLOOR)
     for result in [*named.values()][:1]:
         _count_widths(axes, read_posterior(result, posterior))
     picture.legend(loc="outside lower center", ncols=3)
@@ -351,31 +354,52 @@ def _draw_w2(
     warm_up: int | None,
     name: str,
     color: str,
-) -> None:
-    """Draw the distance of a result's worst agent, and of the average, with what chance leaves."""
+) -> set[int]:
+    """Draw the distance of a result's worst agent, and of the average, with what chance leaves.
+
+    Return the number of draws whose floor is drawn, if one is.
+    """
     if isinstance(result, Law):
         distance = w2(result, posterior)
         draws, worst, average = result.iterations, *_split(distance.value)
         name += " (approximate)" * result.approximate
         axes.plot(draws, worst.max("agent"), color=color, label=name, **_LAW)
         axes.plot(draws, average, color=color, linestyle=look.AVERAGE_STYLE, **_LAW)
-        return
+        return set()
     if result.chains >= count_least_chains(result["x"].shape[-1]):
         some = np.unique(np.linspace(0, len(result.draw) - 1, POINTS).astype(int))
         distance = w2(result.select_draws(some), posterior)
         draws, floor = result.draw[some], np.full(len(some), float(distance.floor))
+        count = float(result.chains)
     else:
         first = int(result.draw[-1]) // 2 if warm_up is None else warm_up
         distance = w2(result, posterior, warm_up=first).expand_dims(draw=2)
         draws = np.array([first, result.draw[-1]])
         floor = np.full(2, float(distance.floor.max()))
+        count = float(distance.draws.min())
     agents, average = _split(distance.value)
     at = agents.argmax("agent")
-    lo, hi = (_split(distance[end])[0].isel(agent=at) for end in ("lo", "hi"))
     axes.plot(draws, agents.max("agent"), color=color, label=name)
-    axes.fill_between(draws, lo, hi, color=color, **look.BAND)
     axes.plot(draws, average, color=color, linestyle=look.AVERAGE_STYLE)
     axes.plot(draws, floor, **{**look.FLOOR, "color": color})
+    ends = [_split(distance[end]) for end in ("lo", "hi")]
+    for value, (lo, hi) in (
+        (agents.max("agent"), [of_agents.isel(agent=at) for of_agents, _ in ends]),
+        (average, [of_average for _, of_average in ends]),
+    ):
+        middle = np.where(lo < floor, np.minimum(floor, value), lo)
+        axes.fill_between(draws, middle, hi, color=color, **look.BAND)
+        _draw_below(axes, draws, lo.clip(FAR * floor), middle, color)
+    return {round(count)} if np.isfinite(count) else set()
+
+
+def _draw_below(axes: Axes, x: Any, low: Any, high: Any, color: str) -> None:
+    """Draw a paler band, which may leave the panel: limits of axes do not follow it."""
+    known = np.isfinite(low) & np.isfinite(high)
+    corners = [np.column_stack([x, y])[known] for y in (low, high)]
+    band = PolyCollection([np.concatenate([corners[0], corners[1][::-1]])], color=color)
+    band.set(alpha=look.BAND["alpha"] / 4, linewidth=0)
+    axes.add_collection(band, autolim=False)
 
 
 def _split(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:

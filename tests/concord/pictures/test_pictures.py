@@ -163,8 +163,9 @@ def test_a_trace_shows_the_first_chain_that_did_not_diverge():
 def test_distances_have_a_legend_and_a_short_run_a_remedy(law):
     picture = concord.plot_w2({"law": law, "run": few_chains(iterations=2000)}, PROBLEM)
     named = {text.get_text() for text in picture.legends[0].get_texts()}
-    assert {"worst agent", "average of agents", "as many exact draws"} <= named
-    assert "95 % interval of the worst agent" in named
+    assert {"worst agent", "average of agents", "95 % intervals (paler below the floor)"} <= named
+    count = concord.w2(few_chains(iterations=2000), PROBLEM, warm_up=1000).draws.min()
+    assert f"floor: {float(count):,.0f} exact draws" in named
     (axes,) = picture.axes
     (widths,) = axes.child_axes
     picture.draw_without_rendering()
@@ -192,8 +193,13 @@ def test_distances_are_those_of_w2(law):
     np.testing.assert_array_equal(shown["law"], worst)
     pooled = concord.w2(few, PROBLEM, warm_up=1000).value[:3].max()
     np.testing.assert_array_equal(shown["few"], [pooled, pooled])
-    each = concord.w2(many, PROBLEM).value.isel(agent=slice(0, 3)).max("agent")
-    assert shown["many"][-1] == pytest.approx(float(each[-1]))
+    each = concord.w2(many, PROBLEM)
+    worst = each.value.isel(agent=slice(0, 3)).max("agent")
+    assert shown["many"][-1] == pytest.approx(float(worst[-1]))
+    named = [text.get_text() for text in picture.legends[0].get_texts()]
+    assert "floor: 40 or " in named[-1]
+    drawn = [shown[name] for name in ("law", "few", "many")]
+    assert picture.axes[0].get_ylim()[0] > 1e-2 * min(map(np.min, drawn))  # 0 is not in sight
 
 
 def test_results_without_names_are_called_by_their_samplers(law):
