@@ -259,3 +259,33 @@ def test_no_edge_runs_through_an_agent_of_a_larger_network(agents):
         part = ((at - start) @ (end - start) / ((end - start) @ (end - start))).clip(0, 1)
         away = np.linalg.norm(start + part[:, None] * (end - start) - at, axis=1)
         assert (np.sort(away)[2:] > radius).all()
+
+
+def test_a_network_says_what_is_lost_and_who_sleeps():
+    loss = {"kind": "bernoulli", "rate": 0.1, "direction": "link"}
+    picture = concord.network("ring", 5, loss=loss, awake=0.7).plot()
+    assert [text.get_text() for text in picture.legends[0].get_texts()] == [
+        "each message lost with probability 0.1",
+        "each agent asleep with probability 0.3",
+    ]
+    lossy, sound = picture.axes[0], concord.network("ring", 5).plot()
+    assert lossy.collections[0].get_linestyle() != sound.axes[0].collections[0].get_linestyle()
+    assert not sound.legends
+
+
+def test_a_ring_of_three_is_in_the_middle():
+    agents = concord.network("ring", 3).plot().axes[0].collections[-1].get_offsets()
+    agents = np.asarray(agents)
+    assert agents.max(axis=0) == pytest.approx(-agents.min(axis=0), abs=1e-9)
+
+
+def test_names_are_where_no_edge_is():
+    """In a star they point away from the middle."""
+    import networkx
+
+    graph = networkx.relabel_nodes(networkx.star_graph(8), lambda node: f"site {node}")
+    axes = concord.network(graph).plot().axes[0]
+    middle, *leaves = axes.texts
+    for name in leaves:
+        away = np.array(name.xy) - middle.xy
+        assert np.dot(away / np.linalg.norm(away), name.xyann) == pytest.approx(8.0)
