@@ -17,12 +17,12 @@ from concord_arena.question import Question, Wish
 from concord_arena.refine import find_runner_up
 from concord_studies import words
 from concord_studies.contracts import PRICES
-from concord_studies.scores import find_front
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CURVES = 8  # samplers that a figure shows
+NAMED = 4  # of these, whose curves have names and colors
 POINTS = 40  # iterations of a curve
 ALIKE = 0.3  # distance of two colors, in RGB, below which they are taken for each other
 ROUNDING = 1e-12  # b2 of what has no bias, in figures
@@ -129,47 +129,60 @@ def plot(question: Question, rows: Sequence[Candidate]) -> Figure:
 
 
 def _plot_curves(question: Question, best: Mapping[str, Candidate], first: Candidate) -> Figure:
-    """Plot a curve for each sampler's candidate, by name; ``first`` is the recommended one."""
+    """Plot a curve for each sampler's candidate, by name; ``first`` is the recommended one.
+
+    The first few are named where the panel ends, with their score at the budget, or the cost of the
+    target; the others are gray.
+    """
     from concord_studies.figures import _axes, style
 
     wish = question.wish
     price = wish.price or next(iter(wish.budget))
-    figure = style.Picture(figsize=(style.FULL * 0.75, 3.4), layout="constrained")
+    figure = style.Picture(figsize=(style.FULL, 3.2), layout="constrained")
     axes = figure.subplots()
     axes.set_xscale("log")
     axes.set_yscale("log")
-    points, ends, patterns, colors = [], [], [], _choose_colors(best)
+    ends, entries, patterns = [], [], []
+    gray: dict[str, Any] = {"color": style.mix(style.GRAY, "white", 0.5), "linewidth": 0.7}
+    colors = _choose_colors(dict([*best.items()][:NAMED]))
     for place, (name, row) in enumerate(best.items()):
         ks, score = _score_curve(question, row)
         spent = ks * row.spent[price] / row.iterations
-        points += np.stack([spent, score], axis=1).tolist()
-        patterns.append(style.AVERAGE_STYLE if "average" in (wish.level, row.read) else "-")
-        line: dict[str, Any] = {"color": colors[place], "marker": style.MARKERS[place % 7]}
-        line |= {"linestyle": patterns[-1], "markevery": (place, 8)}
-        line |= {"label": name + " (recommended)", "linewidth": 2.4} if row is first else {}
-        axes.plot(
-            spent, score, **{"label": name, "linewidth": 1.0, "zorder": 3 - place / 10, **line}
-        )
+        pattern = style.AVERAGE_STYLE if "average" in (wish.level, row.read) else "-"
+        line: dict[str, Any] = {"label": name, "linestyle": pattern, "linewidth": 1.1}
+        patterns.append(pattern)
+        if place >= NAMED:
+            axes.plot(spent, score, **line | gray, zorder=1.5)
+            continue
+        line |= {"marker": style.MARKERS[place], "markevery": (place, 8)}
+        line |= {"color": colors[place], "zorder": 2 + place / 10}  # the broad one below
+        line |= {"linewidth": 3.0} if row is first else {}
+        axes.plot(spent, score, **line)
+        if row is first:
+            look = {name: line[name] for name in ("color", "marker", "linewidth")}
+            entries.append(style.entry("recommended", **look))
         if len(score):
-            text = style.round_number(score[-1])
-            ends.append(_axes.End(text, colors[place], spent[-1], score[-1]))
-    front: dict[str, Any] = {"color": style.GRAY, "linewidth": 5, "alpha": 0.3, "zorder": 0}
-    axes.plot(*find_front(np.array(points)), label="least of them all", **front)
+            text, at = style.round_number(score[-1]), score[-1]
+            if wish.target is not None:
+                text, at = _format_amount(spent[-1], price), wish.target
+            ends.append(_axes.End(f"{name}: {text}", colors[place], spent[-1], at))
+    if len(best) > NAMED:
+        entries.append(style.entry("others", **gray))
     dotted = {**style.FLOOR, "zorder": 0}
     if price in wish.budget:
-        axes.axvline(wish.budget[price], label="budget", **dotted)
+        entries.append(axes.axvline(wish.budget[price], label="budget", **dotted))
     if wish.target is not None:
-        axes.axhline(wish.target, label="target", **dotted)
+        entries.append(axes.axhline(wish.target, label="target", **dotted))
     axes.set_xlabel(PRICES[price].axis)
     what = "squared error of a time average" if wish.averages else "$b^2$ of the last draw"
     about = "" if question.is_exact else "approximate, "
     axes.set_ylabel(f"predicted {what}\n({about}in posterior variances)")
-    _axes.label_ends(axes, ends)
-    entries = axes.get_legend_handles_labels()[0]
+    right = axes.get_xlim()[1]  # names are too long for a place within the panel
+    _axes.label_ends(axes, [end._replace(x=right) for end in reversed(ends)])
     for text, pattern in (("worst agent", "-"), ("network average", style.AVERAGE_STYLE)):
         if pattern in patterns:
             entries.append(style.entry(text, color=style.BLACK, linestyle=pattern))
-    figure.legend(handles=entries, loc="outside lower center", ncols=3)
+    figure.legend(handles=entries, loc="outside lower center", ncols=len(entries))
     return figure
 
 

@@ -119,7 +119,8 @@ class Answer(Summarized):
         """Plot the predicted score against cost, a curve for each sampler at its best setting.
 
         The score is what ranks: the error of a time average, or b2. The broad curve is of the
-        recommended setting; in gray is the least of them all, dotted the budget, or the target.
+        recommended setting. The best four are named at the right, with their score at the budget,
+        or with what the target costs; the others are gray. Dotted is the budget, or the target.
         Curves are dashed where the average is judged; the y axis says where laws are approximate.
         """
         return describe.plot(self._question, self._rows)

@@ -177,12 +177,3 @@ def exponent(x: np.ndarray, y: np.ndarray) -> tuple[float, float] | None:
         return None
     mean, lo, _ = mean_interval(np.array(slopes))
     return float(mean), float(mean - lo)
-
-
-def find_front(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return x and y of the corners of the staircase below and left of which no point lies."""
-    points = points[np.isfinite(points).all(axis=1)]
-    x, y = points[np.lexsort((points[:, 1], points[:, 0]))].T
-    least = np.minimum.accumulate(y)
-    steps = np.diff(least, prepend=np.inf) < 0
-    return np.repeat(x[steps], 2)[1:], np.repeat(least[steps], 2)[:-1]

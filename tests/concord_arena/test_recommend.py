@@ -393,19 +393,22 @@ def test_any_gradient_is_enough_and_chains_agree():
 @pytest.mark.parametrize("by", ["error", "b2"])
 def test_the_picture_shows_the_score_that_ranks(by):
     """At the budget each curve ends at the score of the table."""
-    samplers = ["de_sgld", "d_ula", "local_sgld", "gossip_ula"]
+    samplers = ["de_sgld", "d_ula", "local_sgld", "gossip_ula", "extra_sgld"]
     answer = recommend(gaussian(), "ring", budget={"gradients": 60}, by=by, samplers=samplers)
     picture = answer.plot()
     (axes,) = picture.axes
     assert {"error": "error of a time average", "b2": "b^2"}[by] in axes.get_ylabel()
     named = [text.get_text() for text in picture.legends[0].get_texts()]
-    assert named[0] == f"{answer.table.sampler[0]} (recommended)"
-    assert {"least of them all", "budget"} <= {*named}
+    assert named[:3] == ["recommended", "others", "budget"]
     shown = answer.table.drop_duplicates("sampler").set_index("sampler")
     curves = axes.lines[: len(shown)]
-    assert len({line.get_color() for line in curves}) == len(shown)
+    assert curves[0].get_label() == answer.table.sampler[0]
+    assert curves[0].get_linewidth() > max(line.get_linewidth() for line in curves[1:])
+    ends = {text.get_text().split(": ")[0]: text.get_color() for text in axes.texts}
+    assert ends == {line.get_label(): line.get_color() for line in curves[:4]}
+    assert len({line.get_color() for line in curves}) == 5 < len(shown)
     for line in curves:
-        row = shown.loc[line.get_label().removesuffix(" (recommended)")]
+        row = shown.loc[line.get_label()]
         assert line.get_ydata()[-1] == pytest.approx(row[by], rel=1e-6)
         assert line.get_xdata()[-1] == pytest.approx(row["gradients"])
 

@@ -159,6 +159,9 @@ class Network(Summarized):
     def plot(self) -> Figure:
         """Draw the agents and the edges between them; with a direction these are arrows.
 
+        Links that do not carry every message are dashed, agents that sleep are pale, and a legend
+        says how often.
+
         Returns
         -------
         matplotlib.figure.Figure
@@ -169,7 +172,8 @@ class Network(Summarized):
         >>> import concord
         >>> concord.network("ring", 8).plot().savefig("ring.png")
         """
-        figure: Figure = pictures("graphs").plot_graph(self.graph, [*map(str, self.names)])
+        names = [*map(str, self.names)]
+        figure: Figure = pictures("graphs").plot_graph(self.graph, names, self.conditions)
         return figure
 
     @property

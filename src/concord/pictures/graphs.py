@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
+from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch
 
+from concord.networks.conditions import Conditions
+from concord.networks.effects import BurstLoss, RandomLinks, Static
 from concord.networks.graph import Graph
 from concord.pictures import look
 
@@ -20,24 +23,74 @@ FITTING = 3  # letters of a name that fit into an agent's circle
 SWEEPS = 300  # in which agents move off edges
 CLEAR = 0.1  # distance that an agent should have to edges of others, in a drawing of width 2
 SIDE = 2.4  # inches of a drawing
+ASIDE = 0.4  # part of a direction from which on a name begins, or ends, at its agent
+DASHES: Any = (0, (3, 2))
+
+# What a legend says of schedules of links, by their classes.
+SCHEDULES = {
+    "OnePeer": "up to one neighbor at a time, in turn",
+    "GraphsInTurn": "up for some links at a time, in turn",
+    "Matchings": "a random matching up at a time",
+    "RandomPair": "one random link up at a time",
+}
 
 # Drawn on a circle.
 ROUND = ("directed_ring", "directed_exponential", "complete", "ring", "no_edges", "exponential")
 
 
 @look.styled
-def plot_graph(graph: Graph, names: Sequence[str]) -> look.Picture:
+def plot_graph(graph: Graph, names: Sequence[str], conditions: Conditions) -> look.Picture:
     """Draw a graph between agents; edges with a direction are arrows to who receives.
 
-    names: of the agents.
+    names: of the agents. conditions: links that do not carry all messages are dashed, agents that
+    sleep are pale, and a legend says how often.
     """
-    picture = look.Picture(figsize=(SIDE, SIDE), layout="constrained")
-    draw_graph(picture.subplots(), graph, 72 * SIDE, names)
+    entries = _describe_conditions(conditions)
+    height = SIDE + 0.16 * len(entries) + 0.1 * bool(entries)
+    picture = look.Picture(figsize=(SIDE, height), layout="constrained")
+    draw_graph(picture.subplots(), graph, 72 * SIDE, names, conditions)
+    if entries:
+        handles = [Line2D([], [], label=text, **line) for text, line in entries]
+        picture.legend(handles=handles, loc="outside lower center", fontsize=look.SMALL)
     return picture
 
 
-def draw_graph(axes: Axes, graph: Graph, side: float, names: Sequence[str]) -> None:
-    """Draw a graph on ``side`` points of width; agents have names, in or by them."""
+def _describe_conditions(conditions: Conditions) -> list[tuple[str, dict[str, Any]]]:
+    """Return what a legend says of links that are not always up, and of agents that sleep.
+
+    With each text come the matplotlib options of what it explains.
+    """
+    loss, schedule = conditions.loss, conditions.schedule
+    dashed: dict[str, Any] = {"color": look.GRAY, "linestyle": DASHES}
+    texts = []
+    if isinstance(loss, BurstLoss):
+        texts.append(f"{loss.share:.2g} of all messages lost, in bursts")
+    elif loss is not None:
+        texts.append(f"each message lost with probability {loss.rate:g}")
+    if isinstance(schedule, RandomLinks):
+        texts.append(f"each link up with probability {schedule.probability:g}")
+    elif not isinstance(schedule, Static):
+        texts.append(SCHEDULES[type(schedule).__name__])
+    entries = [(text, dashed) for text in texts]
+    if conditions.awake < 1:
+        fill = {"markerfacecolor": "white", "markeredgecolor": look.GRAY, "markersize": 6}
+        asleep = f"each agent asleep with probability {1 - conditions.awake:.3g}"
+        entries.append((asleep, {"marker": "o", "linestyle": "", **fill}))
+    return entries
+
+
+def draw_graph(
+    axes: Axes,
+    graph: Graph,
+    side: float,
+    names: Sequence[str],
+    conditions: Conditions | None = None,
+) -> None:
+    """Draw a graph on ``side`` points of width; agents have names, in or by them.
+
+    conditions: as of ``plot_graph``; None: none.
+    """
+    conditions = conditions or Conditions()
     at, color = place_agents(graph), look.AGENTS[1]
     reach = np.abs(at).max(initial=0.5) * 1.22
     apart = np.linalg.norm(at[:, None] - at, axis=2) + 4 * np.eye(graph.agents)
@@ -48,6 +101,8 @@ def draw_graph(axes: Axes, graph: Graph, side: float, names: Sequence[str]) -> N
     many = max(len(graph.edges), 1)
     width, alpha = max(0.2, min(1.0, 60 / many)), min(1.0, 500 / many)
     line: dict[str, Any] = {"linewidth": width, "alpha": alpha, "zorder": 1}
+    if conditions.loss is not None or not isinstance(conditions.schedule, Static):
+        line["linestyle"] = DASHES
     if graph.directed:
         ways = set(map(tuple, graph.edges.tolist()))
         line |= {"arrowstyle": "-|>", "mutation_scale": 6.5, "color": look.GRAY}
@@ -58,33 +113,49 @@ def draw_graph(axes: Axes, graph: Graph, side: float, names: Sequence[str]) -> N
     else:
         axes.add_collection(LineCollection(list(at[graph.edges]), colors=look.GRAY, **line))
     fill, edge = look.mix(color, "white", 0.3), look.darken(color)
+    if conditions.awake < 1:
+        fill, edge = "white", look.GRAY
     dots: dict[str, Any] = {"s": diameter**2, "c": [fill], "edgecolors": edge, "linewidths": 0.7}
     axes.scatter(at[:, 0], at[:, 1], **dots, zorder=2)
     if diameter >= NUMBERED:
         inside: dict[str, Any] = {"ha": "center", "va": "center_baseline", "zorder": 3}
-        beside: dict[str, Any] = {"ha": "center", "fontsize": look.SMALL, "zorder": 3}
+        beside: dict[str, Any] = {"fontsize": look.SMALL, "zorder": 3}
         beside["bbox"] = {"facecolor": "white", "alpha": 0.7, "pad": 0, "linewidth": 0}
-        for name, (x, y) in zip(names, at, strict=True):
+        for agent, (name, (x, y)) in enumerate(zip(names, at, strict=True)):
             if len(name) <= FITTING:
                 axes.text(x, y, name, fontsize=0.6 * diameter, **inside)
                 continue
-            up = 1 if y > 0 else -1  # away from the middle
+            way = _free_direction(at, graph.edges, agent)
             shift: dict[str, Any] = {
-                "xytext": (0, up * (diameter / 2 + 2)),
+                "xytext": tuple((diameter / 2 + 2) * way),
                 "textcoords": "offset points",
+                "ha": ("right", "center", "left")[1 + int(np.trunc(way[0] / ASIDE).clip(-1, 1))],
+                "va": ("top", "center", "bottom")[1 + int(np.trunc(way[1] / ASIDE).clip(-1, 1))],
             }
-            axes.annotate(name, (x, y), va="bottom" if up > 0 else "top", **shift, **beside)
+            axes.annotate(name, (x, y), **shift, **beside)
     axes.set_aspect("equal")
     axes.set_axis_off()
     axes.set_xlim(-reach, reach)
     axes.set_ylim(-reach, reach)
 
 
+def _free_direction(at: np.ndarray, edges: np.ndarray, agent: int) -> np.ndarray:
+    """Return the direction of length 1 in which an agent's name is farthest from its edges."""
+    others = np.concatenate([edges[edges[:, 0] == agent, 1], edges[edges[:, 1] == agent, 0]])
+    away = at[others] - at[agent] if len(others) else -at[[agent]]
+    angles = np.sort(np.arctan2(away[:, 1], away[:, 0]))
+    gaps = np.diff(angles, append=angles[0] + 2 * np.pi)
+    widest = int(np.argmax(gaps))
+    middle = angles[widest] + gaps[widest] / 2
+    return np.array([np.cos(middle), np.sin(middle)])
+
+
 def place_agents(graph: Graph) -> np.ndarray:
     """Return the places of agents in a drawing, (agents, 2), centered, within [-1, 1]."""
     if graph.name in ROUND or graph.agents < 3:
         angle = np.pi / 2 - 2 * np.pi * np.arange(graph.agents) / graph.agents
-        return np.column_stack([np.cos(angle), np.sin(angle)])
+        at = np.column_stack([np.cos(angle), np.sin(angle)])
+        return at - (at.max(axis=0) + at.min(axis=0)) / 2
     import networkx  # of no other graph
 
     network = networkx.empty_graph(graph.agents)

@@ -1,5 +1,7 @@
 """Pictures of traces, laws and networks: what their lines show, and that notebooks show them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -52,17 +54,27 @@ def test_a_law_shows_its_means_and_the_posterior(law):
     np.testing.assert_array_equal(shown["average"], law.average_mean[:, 1])
     assert shown["posterior"] == pytest.approx([PROBLEM.posterior.mean[1]] * 2)
     named = [text.get_text() for text in picture.legends[0].get_texts()]
-    assert named[3:] == [
-        *("average", "average ± 2 sd", "mean ± 2 sd of every agent"),
-        *("posterior", "posterior ± 2 sd"),
-    ]
+    assert named[3:] == ["average", "posterior", "mean ± 2 sd of each"]
+    assert axes.get_ylabel() == "mean of x[1]"
+    order = {line.get_label(): line.get_zorder() for line in axes.lines}
+    assert order["posterior"] > order["average"] > order["agent 0"]
+
+
+def test_a_long_law_shows_its_start():
+    """The axis is logarithmic, and limits hold the means from iteration 1 on."""
+    law = concord.law("de_sgld", PROBLEM, "ring", step_size=0.01, iterations=1000)
+    (axes,) = law.plot([0]).axes
+    assert axes.get_xscale() == "log"
+    assert axes.get_xlim() == (1, 1000)
+    low, high = axes.get_ylim()
+    assert low < law.mean[1:, :, 0].min() < law.mean[1:, :, 0].max() < high
 
 
 def test_a_law_far_from_the_posterior_shows_both(law):
     """The limits hold all of the posterior's lines, or one of them would be taken for its mean."""
     far = concord.Gaussian([5.0, -3.0], np.diag([0.1, 4.0]))
     panels = law.plot(posterior=far).axes
-    assert [axes.get_title(loc="left") for axes in panels] == ["(a)", "(b)"]
+    assert [axes.get_title(loc="left") for axes in panels] == ["(a) x[0]", "(b) x[1]"]
     for number, axes in enumerate(panels):
         sd = np.sqrt(far.cov[number, number])
         low, high = axes.get_ylim()
@@ -132,15 +144,28 @@ def test_a_trace_tells_its_agents_apart_and_says_how_many_there_are():
     problem = concord.problems.quadratic([[[1.0]]] * 8, [[1.0]] * 8)
     picture = concord.sample("de_sgld", problem, "ring", **OPTIONS).plot()
     drawn = picture.axes[1].lines
-    assert len({line.get_color() for line in drawn}) == 5
-    assert picture.legends[0].get_title().get_text() == "4 of 8 agents"
+    assert len(drawn) == 9
+    assert len({line.get_color() for line in drawn}) == 6
+    named = [text.get_text() for text in picture.legends[0].get_texts()]
+    assert named[3:6] == ["agent 3", "the other 4 agents", "average"]
+
+
+def test_a_trace_shows_the_first_chain_that_did_not_diverge():
+    trace = few_chains()
+    kind, _ = trace.variables["diverged_at"]
+    lost = {"diverged_at": (kind, np.array([30, -1, 40, -1]))}
+    density, path = replace(trace, variables={**trace.variables, **lost}).plot([0]).axes
+    assert density.get_title(loc="left") == "(a) densities, x[0] (2 chains)"
+    assert path.get_title(loc="left") == "(b) chain 1, x[0] (the first that did not diverge)"
+    np.testing.assert_array_equal(path.lines[0].get_ydata(), trace["x"][1, :, 0, 0])
 
 
 def test_distances_have_a_legend_and_a_short_run_a_remedy(law):
     picture = concord.plot_w2({"law": law, "run": few_chains(iterations=2000)}, PROBLEM)
     named = {text.get_text() for text in picture.legends[0].get_texts()}
-    assert {"worst agent", "average of agents", "as many exact draws"} <= named
-    assert "95 % interval of the worst agent" in named
+    assert {"worst agent", "average of agents", "95 % intervals (paler below the floor)"} <= named
+    count = concord.w2(few_chains(iterations=2000), PROBLEM, warm_up=1000).draws.min()
+    assert f"floor: {float(count):,.0f} exact draws" in named
     (axes,) = picture.axes
     (widths,) = axes.child_axes
     picture.draw_without_rendering()
@@ -168,8 +193,13 @@ def test_distances_are_those_of_w2(law):
     np.testing.assert_array_equal(shown["law"], worst)
     pooled = concord.w2(few, PROBLEM, warm_up=1000).value[:3].max()
     np.testing.assert_array_equal(shown["few"], [pooled, pooled])
-    each = concord.w2(many, PROBLEM).value.isel(agent=slice(0, 3)).max("agent")
-    assert shown["many"][-1] == pytest.approx(float(each[-1]))
+    each = concord.w2(many, PROBLEM)
+    worst = each.value.isel(agent=slice(0, 3)).max("agent")
+    assert shown["many"][-1] == pytest.approx(float(worst[-1]))
+    named = [text.get_text() for text in picture.legends[0].get_texts()]
+    assert "floor: 40 or " in named[-1]
+    drawn = [shown[name] for name in ("law", "few", "many")]
+    assert picture.axes[0].get_ylim()[0] > 1e-2 * min(map(np.min, drawn))  # 0 is not in sight
 
 
 def test_results_without_names_are_called_by_their_samplers(law):
@@ -229,3 +259,33 @@ def test_no_edge_runs_through_an_agent_of_a_larger_network(agents):
         part = ((at - start) @ (end - start) / ((end - start) @ (end - start))).clip(0, 1)
         away = np.linalg.norm(start + part[:, None] * (end - start) - at, axis=1)
         assert (np.sort(away)[2:] > radius).all()
+
+
+def test_a_network_says_what_is_lost_and_who_sleeps():
+    loss = {"kind": "bernoulli", "rate": 0.1, "direction": "link"}
+    picture = concord.network("ring", 5, loss=loss, awake=0.7).plot()
+    assert [text.get_text() for text in picture.legends[0].get_texts()] == [
+        "each message lost with probability 0.1",
+        "each agent asleep with probability 0.3",
+    ]
+    lossy, sound = picture.axes[0], concord.network("ring", 5).plot()
+    assert lossy.collections[0].get_linestyle() != sound.axes[0].collections[0].get_linestyle()
+    assert not sound.legends
+
+
+def test_a_ring_of_three_is_in_the_middle():
+    agents = concord.network("ring", 3).plot().axes[0].collections[-1].get_offsets()
+    agents = np.asarray(agents)
+    assert agents.max(axis=0) == pytest.approx(-agents.min(axis=0), abs=1e-9)
+
+
+def test_names_are_where_no_edge_is():
+    """In a star they point away from the middle."""
+    import networkx
+
+    graph = networkx.relabel_nodes(networkx.star_graph(8), lambda node: f"site {node}")
+    axes = concord.network(graph).plot().axes[0]
+    middle, *leaves = axes.texts
+    for name in leaves:
+        away = np.array(name.xy) - middle.xy
+        assert np.dot(away / np.linalg.norm(away), name.xyann) == pytest.approx(8.0)
