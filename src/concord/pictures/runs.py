@@ -44,7 +44,7 @@ def plot_trace(
 
     coordinates: numbers or names of those that are drawn; None: the first four. posterior: a
     problem, a Gaussian, or draws, whose density is drawn, too; None: none. Of a coordinate that
-    agents hold for themselves it is that of each agent that is drawn, dotted in its color.
+    agents hold for themselves it is that of each agent in color, dotted in a darker shade.
     """
     trace = trace.mask_diverged()
     sound = np.flatnonzero(trace["diverged_at"] < 0)
@@ -117,7 +117,7 @@ def plot_law(
         for agent, line in enumerate(styles):
             for sds in (0, -1, 1):
                 level = means[:, agent] + sds * spread[:, agent]
-                axes.plot(at, level, **{**line, **_thin(sds)})
+                axes.plot(at, level, **{**line, **_thin(sds, 1.2 if agent < AGENTS else 0.7)})
         mean, sd = law.average_mean[:, number], np.sqrt(law.average_cov[:, number, number])
         line = {**_AVERAGE, "label": "average", "zorder": 2.1}
         width = 1.2 if exact is None else 2.2  # the posterior may lie on it
@@ -163,7 +163,7 @@ def _posterior_lines(
     if not isinstance(posterior, PosteriorByAgent) or not posterior.local[number]:
         return {-1: {"label": "posterior", "color": look.VERMILION}}
     style = {"linestyle": look.FLOOR["linestyle"], "label": "posterior of that agent"}
-    colors = map(look.darken, _OF_AGENTS)
+    colors = [look.mix(color, look.BLACK, 0.65) for color in _OF_AGENTS]  # over lines of agents
     return {
         int(agent): {"color": color, **style} for agent, color in zip(agents, colors, strict=False)
     }
