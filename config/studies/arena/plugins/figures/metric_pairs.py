@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from concord.options import Options
-from concord_studies import scores, selection
+from concord_studies import selection
 from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.figures._axes import label_log_axis
@@ -57,7 +57,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
         ax.set(xscale="log", yscale="log")
         label_log_axis(ax.xaxis)
         label_log_axis(ax.yaxis)
-        ax.plot(*scores.find_front(np.concatenate(curves)), **gray, zorder=0, solid_capstyle="butt")
+        ax.plot(*_find_front(np.concatenate(curves)), **gray, zorder=0, solid_capstyle="butt")
     panels.label(params.xlabel or params.x, params.ylabel or params.y)
     return panels.with_legend([*handles, style.entry("Pareto front", **gray)])
 
@@ -66,3 +66,12 @@ def _read_point(run: Measured, params: Params) -> list[float]:
     """Return the last values of both metrics, nan where the run has none."""
     series = (run.values(metric, "worst") for metric in (params.x, params.y))
     return [float(values[-1]) if len(values) else float("nan") for values in series]
+
+
+def _find_front(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return x and y of the corners of the staircase below and left of which no point lies."""
+    points = points[np.isfinite(points).all(axis=1)]
+    x, y = points[np.lexsort((points[:, 1], points[:, 0]))].T
+    least = np.minimum.accumulate(y)
+    steps = np.diff(least, prepend=np.inf) < 0
+    return np.repeat(x[steps], 2)[1:], np.repeat(least[steps], 2)[:-1]
