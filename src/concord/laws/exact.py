@@ -236,7 +236,8 @@ class Law(WithLabels):
     def plot(self, coordinates: Sequence[object] | None = None, posterior: object = None) -> Figure:
         """Draw the mean of each coordinate over iterations, with two standard deviations.
 
-        Solid lines are the first four agents, the dashed one is the average of all agents.
+        Colored lines are the first four agents, gray ones others, dashed the average of all agents;
+        a run of more than 100 iterations has a logarithmic axis.
 
         Parameters
         ----------

@@ -284,8 +284,9 @@ class Trace(WithLabels):
     def plot(self, coordinates: Sequence[object] | None = None, posterior: object = None) -> Figure:
         """Draw the density of each coordinate's draws, and one chain over iterations.
 
-        Solid lines are the first four agents, dashed ones the average of all agents; densities are
-        those of the draws after a tenth of the run.
+        Colored lines are the first four agents, gray ones others, dashed ones the average of all
+        agents; densities are those of the draws after a tenth of the run. Of several chains the
+        first that did not diverge is shown.
 
         Parameters
         ----------
