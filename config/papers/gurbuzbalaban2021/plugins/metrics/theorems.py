@@ -92,7 +92,8 @@ def rows(m: Measurement) -> Iterator[Row]:
             "linear regression, starting from N(mean, sd^2 I)",
         )
     spectrum, eta = np.linalg.eigvalsh(W), sampler.step_size.initial
-    setting = theory.Setting(problem.gram, problem.shift, spectrum, start.mean, start.sd)
+    begin = np.asarray(start.mean), start.sd
+    setting = theory.Setting(problem.gram, problem.shift, spectrum, *begin)
     mean, cov, sigma = walk(m)
     if isinstance(sampler, DESGLD):
         theorem, bound = "theorem2", theory.theorem2(setting, eta, sigma, m.trace.draw)
