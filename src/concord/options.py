@@ -64,7 +64,7 @@ class _CheckedMeta(msgspec.StructMeta):
             """Make the class, unless it has a method by which its fields would not be checked."""
             if "__init__" in members:
                 raise ConcordError(
-                    f"{name}.__init__: it has none; write its options as fields, such as "
+                    f"{name}.__init__: leave it out; write its options as fields, such as "
                     f"step_size: float, and {name}(0.001) sets the first"
                 )
             return super().__new__(mcs, name, bases, members, **options)

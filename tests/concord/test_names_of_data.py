@@ -115,9 +115,9 @@ def test_files_keep_names(trace, tmp_path):
 
 def test_pictures_show_names(trace, law):
     pytest.importorskip("matplotlib")
-    for result, axis in ((trace, "xlabel"), (law, "ylabel")):
+    for result, axis, label in ((trace, "xlabel", "height"), (law, "ylabel", "mean of height")):
         picture = result.plot(["height"])
-        assert picture.axes[0].properties()[axis] == "height"
+        assert picture.axes[0].properties()[axis] == label
         legend = [text.get_text() for text in picture.legends[0].get_texts()]
         assert legend[:4] == [*SITES, "average"]
         with pytest.raises(ConcordError, match="no coordinate 'heigt'; did you mean 'height'"):

@@ -78,7 +78,7 @@ def test_what_is_no_sampler_to_compare_is_refused(call, sentence):
 
 
 def test_a_class_with_an_init_is_refused_in_a_sentence():
-    with pytest.raises(ConcordError, match=r"Mine.__init__: it has none; write its options"):
+    with pytest.raises(ConcordError, match=r"Mine.__init__: leave it out; write its options"):
 
         class Mine(concord.Sampler):
             def __init__(self, step_size):

@@ -206,10 +206,11 @@ def _thin(sds: int, width: float = 1.2) -> dict[str, Any]:
     return {"linewidth": width / 2, "label": None} if sds else {"linewidth": width}
 
 
-def _name_divergence(picture: look.Picture, result: Trace | Law) -> None:
-    """Write on top of a picture that chains, or a law, diverged; nothing if none did."""
-    if message := result.divergence():
-        picture.suptitle(message, x=0.01, ha="left", fontsize=look.SMALL, color="#8a3b00")
+def _name_divergence(picture: look.Picture, *results: Trace | Law) -> None:
+    """Write on top of a picture which chains, or laws, diverged; nothing if none did."""
+    if messages := [message for result in results if (message := result.divergence())]:
+        text = "\n".join(messages)
+        picture.suptitle(text, x=0.01, ha="left", fontsize=look.SMALL, color="#8a3b00")
 
 
 def choose_coordinates(result: Trace | Law, dim: int, chosen: Sequence[object] | None) -> list[int]:
@@ -256,7 +257,7 @@ def plot_w2(
     Raises
     ------
     ConcordError
-        As of ``concord.w2``.
+        As of ``concord.w2``; where all chains of all results diverged.
 
     Examples
     --------
@@ -272,6 +273,13 @@ def plot_w2(
     for place, (name, result) in enumerate(named.items()):
         color = look.PALETTE[place % len(look.PALETTE)]
         counts |= _draw_w2(axes, result, posterior, warm_up, name, color)
+    values = [np.ravel(np.asarray(line.get_ydata(), dtype=float)) for line in axes.lines]
+    if not any((np.isfinite(of) & (of > 0)).any() for of in values):
+        lost = next(
+            (text for of in named.values() if (text := of.divergence())), "none is positive"
+        )
+        raise ConcordError(f"plot_w2: there is no distance to draw: {lost}")
+    _name_divergence(picture, *named.values())
     axes.set_yscale("log")
     axes.set_xlabel("iteration")
     axes.set_ylabel("$W_2$ to the posterior")

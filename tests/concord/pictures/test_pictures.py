@@ -241,6 +241,10 @@ def test_a_picture_says_what_diverged():
         assert picture.get_suptitle() == result.divergence()
         assert picture._repr_png_()
     assert few_chains().plot().get_suptitle() == ""
+    with pytest.raises(ConcordError, match=r"no distance to draw: \d of \d chains diverged"):
+        concord.plot_w2(trace, PROBLEM)
+    both = concord.plot_w2([trace, few_chains()], PROBLEM)
+    assert both.get_suptitle() == trace.divergence() and both._repr_png_()
 
 
 @pytest.mark.parametrize("agents", [20, 30])
