@@ -243,7 +243,8 @@ def test_a_picture_says_what_diverged():
     assert few_chains().plot().get_suptitle() == ""
     with pytest.raises(ConcordError, match=r"no distance to draw: \d of \d chains diverged"):
         concord.plot_w2(trace, PROBLEM)
-    both = concord.plot_w2([trace, few_chains()], PROBLEM)
+    steady = concord.law("de_sgld", PROBLEM, "ring", step_size=0.01, iterations=60)
+    both = concord.plot_w2([trace, steady], PROBLEM)
     assert both.get_suptitle() == trace.divergence() and both._repr_png_()
 
 
