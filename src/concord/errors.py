@@ -16,7 +16,8 @@ R = TypeVar("R")
 LISTED = 20  # options that a message names
 COMPARED = 100  # characters of a word that are compared with options; comparing is slow
 LONGEST = 60  # characters of a value that a message shows
-PLAIN = (str, Number, type(None), dict, list, tuple)  # types of values that a message writes out
+WRITABLE = (str, Number, type(None), dict, list, tuple)  # types of values that a message writes out
+OF_FIGURES = ("ax", "axes", "fig", "figure", "figsize")  # arguments of other libraries' pictures
 
 
 class ConcordError(Exception):
@@ -97,7 +98,7 @@ def write_value(value: object) -> str:
     text = repr(
         value.item() if hasattr(value, "item") and not getattr(value, "shape", 0) else value
     )
-    return text if isinstance(value, PLAIN) and len(text) <= LONGEST else "..."
+    return text if isinstance(value, WRITABLE) and len(text) <= LONGEST else "..."
 
 
 def _letters(word: object) -> str:
@@ -125,9 +126,6 @@ def short(value: object) -> str:
     """Return the repr of a value, cut and on one line, so that a message stays one sentence."""
     text = " ".join(repr(value).split())
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
-
-
-OF_FIGURES = ("ax", "axes", "fig", "figure", "figsize")  # arguments of other libraries' pictures
 
 
 def suggest_names(function: Callable[P, R], name: str = "") -> Callable[P, R]:

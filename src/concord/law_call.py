@@ -112,7 +112,7 @@ def law(
 
 
 def _explain_no_law(inputs: LawInputs, why: NoLaw) -> NoLaw:
-    """Return the error that there is no exact law, which says whether an approximate one is."""
+    """Return the error that there is no exact law; it says whether an approximate one would do."""
     agents, dim = inputs.problem.agents, inputs.problem.dim
     if not isinstance(inputs.problem, Quadratic):
         any_gram = np.broadcast_to(np.eye(dim), (agents, dim, dim))

@@ -91,7 +91,7 @@ def describe_mistake(error: msgspec.ValidationError, hint: object, value: Any, w
     kinds = ", ".join(tagged_kinds(hint))
     wish = f"a mapping with a kind: {kinds}" if kinds else describe_type(hint)
     example = _example(hint, value)
-    if example and read_text(value) is not None:
+    if example and parse_number(value) is not None:
         return f"{at}{short(value)} is a text; give the number {example} ({wish})"
     wish += f", such as {example}" if example else ""
     return f"{at}{short(value)} does not fit; give {wish}"
@@ -109,7 +109,7 @@ def describe_untyped(kind: object, key: str) -> str:
     )
 
 
-def read_text(value: object) -> int | float | None:
+def parse_number(value: object) -> int | float | None:
     """Return the number that a text stands for; None if it is none."""
     try:
         number = float(value) if isinstance(value, str) else None
@@ -131,7 +131,7 @@ def _example(hint: object, value: object) -> str:
     (2000 for ``{"gradients": 2000}``), or the name of a kind.
     """
     meant: list[object] = [int(value)] if isinstance(value, float) and value.is_integer() else []
-    if (number := read_text(value)) is not None:
+    if (number := parse_number(value)) is not None:
         meant.append(number)
     for one in classes_of_options(hint):
         tag = one.__struct_config__.tag

@@ -53,9 +53,8 @@ def metric(key: str, scale: float = 1.0) -> str:
 
 def _metric(key: str) -> str:
     """Return a metric's description in words, composed from its family's labels."""
-    key, of_condition, _ = key.partition(".value")
-    if of_condition:  # the number on the left of its inequality
-        key = re.split(" [<>]=? ", key)[0]
+    if key.endswith(".value"):  # of a condition: the number on the left of its inequality
+        key = re.split(" [<>]=? ", key.removesuffix(".value"))[0]
     family, _, rest = key.partition(".")
     plain = rest if rest and not re.search(r"_\d+$", family) else key  # "to_0.01" has a number
     name, (part, says) = key, metrics.find_label(key)

@@ -10,7 +10,7 @@ that all samplers meet the same faults (``channels``).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -42,7 +42,12 @@ class Traffic:
 
 
 class Schedule(Kind):
-    """A schedule of the links that are up: in turn by tables, or drawn in every iteration."""
+    """A schedule of the links that are up: in turn by tables, or drawn in every iteration.
+
+    says: how often links are up, in a legend.
+    """
+
+    says: ClassVar[str] = "up at some times"
 
     def check(self, graph: Graph, where: str) -> None:
         """Raise a ConcordError if the schedule does not suit a graph; ``where``: file and key."""
@@ -70,6 +75,8 @@ class OnePeer(Schedule):
     must be the same for all agents.
     """
 
+    says: ClassVar[str] = "up to one neighbor at a time, in turn"
+
     def check(self, graph: Graph, where: str) -> None:
         """Raise a ConcordError where agents have unequal numbers of neighbors."""
         if len(set(graph.degrees.tolist())) > 1:
@@ -90,6 +97,8 @@ class GraphsInTurn(Schedule, tag="in_turn"):
 
     On directed graphs an edge (i, j) leads from agent i to agent j.
     """
+
+    says: ClassVar[str] = "up for some links at a time, in turn"
 
     graphs: Annotated[
         Some[tuple[tuple[Index, Index], ...]],
@@ -141,6 +150,8 @@ class Matchings(PairSchedule):
     Each link draws a number, and is up if no link that shares an agent with it has a lower one.
     """
 
+    says: ClassVar[str] = "a random matching up at a time"
+
     def draw(self, traffic: Traffic, graph: Graph, rng: np.random.Generator) -> None:
         """Draw a random matching, and mark all other links as down in ``traffic.up``."""
         numbers = rng.random((graph.link_count, traffic.up.shape[1]))[graph.links]
@@ -153,6 +164,8 @@ class RandomPair(PairSchedule, tag="pair"):
 
     The first agent is uniform over all agents, the second uniform over its neighbors.
     """
+
+    says: ClassVar[str] = "one random link up at a time"
 
     def draw(self, traffic: Traffic, graph: Graph, rng: np.random.Generator) -> None:
         """Draw the pair whose link alone is up, and which alone is awake."""

@@ -26,14 +26,6 @@ SIDE = 2.4  # inches of a drawing
 ASIDE = 0.4  # part of a direction from which on a name begins, or ends, at its agent
 DASHES: Any = (0, (3, 2))
 
-# What a legend says of schedules of links, by their classes.
-SCHEDULES = {
-    "OnePeer": "up to one neighbor at a time, in turn",
-    "GraphsInTurn": "up for some links at a time, in turn",
-    "Matchings": "a random matching up at a time",
-    "RandomPair": "one random link up at a time",
-}
-
 # Drawn on a circle.
 ROUND = ("directed_ring", "directed_exponential", "complete", "ring", "no_edges", "exponential")
 
@@ -70,7 +62,7 @@ def _describe_conditions(conditions: Conditions) -> list[tuple[str, dict[str, An
     if isinstance(schedule, RandomLinks):
         texts.append(f"each link up with probability {schedule.probability:g}")
     elif not isinstance(schedule, Static):
-        texts.append(SCHEDULES[type(schedule).__name__])
+        texts.append(schedule.says)
     entries = [(text, dashed) for text in texts]
     if conditions.awake < 1:
         fill = {"markerfacecolor": "white", "markeredgecolor": look.GRAY, "markersize": 6}

@@ -119,7 +119,6 @@ class GammaPoisson(TableProblem):
         self.counts = data.counts
         self.agent_names, self.coordinate_names = data.sites, data.columns
         self.agents, _, self.dim = data.features.shape
-        self.agent_names = data.sites
         # Of an agent: exposures + b / N, counts + a / N.
         exposures = data.targets.sum(axis=1)[:, None] + params.rate / self.agents
         self.tables = exposures, data.features.sum(axis=1) + params.shape / self.agents

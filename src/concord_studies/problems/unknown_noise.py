@@ -124,7 +124,6 @@ class UnknownNoise(TableProblem):
     def __init__(self, data: AgentData, params: Params) -> None:
         self.counts, self.params, self.agent_names = data.counts, params, data.sites
         self.agents, _, self.coefficients = data.features.shape
-        self.agent_names = data.sites
         self.dim = self.coefficients + 1
         transposed = data.features.swapaxes(1, 2)
         share = 1 / self.agents

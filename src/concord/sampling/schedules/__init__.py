@@ -16,7 +16,7 @@ import numpy as np
 
 from concord import kinds
 from concord.errors import ConcordError, short
-from concord.mistakes import read_text
+from concord.mistakes import parse_number
 from concord.options import Chosen, Positive, build
 from concord.values import HUGEST, TINIEST
 
@@ -64,7 +64,7 @@ class Schedule:
             )
         else:
             forms = ", ".join(kinds.names(_ScheduleChoice.room))
-            number = read_text(value)
+            number = parse_number(value)
             wish = "does not fit; give a number"
             if number is not None:
                 wish = f"is a text; give the number {number!r}"
