@@ -213,6 +213,10 @@ class Sections(Options):
         "what readers see in place of a label's value, of one label's (problem=noise: unknown "
         "noise), or of the key of numbers; in figures, tables and cases of claims",
     ] = {}
+    colors: Annotated[
+        dict[str, Annotated[str, Meta(pattern="^#[0-9A-Fa-f]{6}$")]],
+        "colors of labels' values, such as a paper's own methods, in curves",
+    ] = {}
     figures: Annotated[dict[Id, Output], "figures by id"] = {}
     tables: Annotated[dict[Id, Output], "tables by id"] = {}
     numbers: Annotated[

@@ -133,9 +133,11 @@ class Study(StudyFiles):
         """Return the module of a figure's or table's kind, and its typed options."""
         entry, where = self.output(section, name), self.locate(f"{section}.{name}")
         module = kinds.find(section, entry.kind, where)
-        stated, names = dict(entry.options), self.sections.names
-        if names and "names" in module.Params.__struct_fields__:
-            stated["names"] = {**names, **(stated.get("names") or {})}
+        stated = dict(entry.options)
+        for key in ("names", "colors"):
+            shared = getattr(self.sections, key)
+            if shared and key in module.Params.__struct_fields__:
+                stated[key] = {**shared, **(stated.get(key) or {})}
         return module, build(module.Params, stated, f"{where}.options")
 
     @lru_cache(maxsize=1000)  # noqa: B019  # planning asks several times

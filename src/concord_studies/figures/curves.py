@@ -76,6 +76,7 @@ from concord_studies.figures.lines import (
     read_panel,
 )
 from concord_studies.figures.panels import (
+    Colors,
     Columns,
     Names,
     Panels,
@@ -172,6 +173,7 @@ class Params(Options):
     ] = None
     width: Width = "auto"
     names: Names = None
+    colors: Colors = None
 
     def with_panel(self, panel: Panel) -> "Params":
         """Return the figure's options with those that a panel states in their place."""

@@ -237,7 +237,7 @@ def _read_lines(cell: Cell, scope: Sequence[Measured], params: Params) -> Iterat
             text = style.name(key, agent, params.names)
             yield _read_line(Line(params, run, agent, agent, text, look))
         return
-    for value, look, text, runs in split_lines(cell.runs, scope, key, params.names):
+    for value, look, text, runs in split_lines(cell.runs, scope, key, params.names, params.colors):
         for place, agent in enumerate(agents if runs else ()):
             run = selection.take_single(runs, f"line {key} = {value}")
             yield _read_line(Line(params, run, agent, value, text, look, first=place == 0))
@@ -265,7 +265,9 @@ def _read_lines_over_label(cell: Cell, scope: Sequence[Measured], params: Params
     cell: the place of the panel. scope: the runs of the figure.
     """
     agent, metric = params.agents[0], params.metric
-    for value, look, text, runs in split_lines(cell.runs, scope, params.lines, params.names):
+    for value, look, text, runs in split_lines(
+        cell.runs, scope, params.lines, params.names, params.colors
+    ):
         scored = [run for run in runs if len(scores.read_scores(run, metric, agent))]
         scored.sort(key=lambda run: float(selection.lookup(run.run, params.x.over)))
         x = np.array([float(selection.lookup(run.run, params.x.over)) for run in scored])

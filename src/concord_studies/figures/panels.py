@@ -21,6 +21,7 @@ Select = Annotated[
     dict | None, NamesRuns("runs drawn: {label: value or [values]}; a list sets the order")
 ]
 Names = Annotated[dict | None, "other texts for values, or symbols for labels"]
+Colors = Annotated[dict[str, str] | None, "colors of values, by value: {fald: '#B41E1E'}"]
 Width = Annotated[
     Literal["auto", "column", "full"],
     "column (3.4 in), full (7 in), or auto: full for panels side by side",
@@ -72,15 +73,19 @@ def arrange_panels(
 
 
 def split_lines(
-    runs: Sequence[Measured], scope: Sequence[Measured], key: str, names: Mapping[str, Any] | None
+    runs: Sequence[Measured],
+    scope: Sequence[Measured],
+    key: str,
+    names: Mapping[str, Any] | None,
+    colors: Mapping[str, str] | None = None,
 ) -> Iterator[tuple[Any, style.Look, str, list[Measured]]]:
     """Yield, for each value of a label, the value, its look, its text, and its runs.
 
     scope: the runs whose values get different looks, such as all runs of the figure.
-    key, names: the label, and the study's texts for its values.
+    key, names, colors: the label, and the study's texts and colors for its values.
     """
     values = selection.distinct(scope, key)
-    for value, look in zip(values, style.looks(key, values), strict=True):
+    for value, look in zip(values, style.looks(key, values, colors), strict=True):
         yield value, look, style.name(key, value, names), selection.with_value(runs, key, value)
 
 

@@ -119,15 +119,7 @@ SAMPLERS = {
     "fsgld": (MORE[6], "X"),
     "local_sgld_one_step": (MORE[4], "D"),
     "choco_sgld": (MORE[5], "v"),
-}
-# Of one paper each: FALD and its rivals, DSGLD by its local updates, D-MALA, kinds of ADMM.
-OF_PAPERS = {
-    **{"fald": ("#B41E1E", "o"), "vr_fald": ("#3D5BD9", "s"), "lsd": ("#2D0F3C", "^")},
-    **{"qlsd": ("#6520B0", "D"), "qlsd_pp": ("#8778E1", "v"), "fsgld_1": SAMPLERS["fsgld"]},
-    **{"dsgld_1": ("#3AA293", "o"), "dsgld_10": ("#217568", "s"), "dsgld_100": ("#0E4038", "^")},
-    **{"released": SAMPLERS["d_mala"], "released_small": ("#5F8F1E", "D")},
-    **{"mala": ("#D26969", "v"), "unadjusted": ("#6B0F24", "X")},
-    **{"bayes": ("#1F45B5", "o"), "bregman": ("#C0392B", "s"), "federated": ("#4A4A4A", "^")},
+    "qlsd": ("#6520B0", "v"),
 }
 ENTRIES = {**SAMPLERS, "admm": SAMPLERS["d_admms"]}  # of the arena
 PAPERS = "_paper"  # ends the name of an entry with a paper's own settings: hollow markers
@@ -141,9 +133,8 @@ TRAININGS = {
     "triggered": (ORANGE, "v"),
     "isolated": (GRAY, "o"),
 }
-_NAMED = {**SAMPLERS, **OF_PAPERS}
 LOOKS = {
-    **{"sampler": _NAMED, "method": _NAMED, "chain": _NAMED, "entry": ENTRIES},
+    **{"sampler": SAMPLERS, "method": SAMPLERS, "chain": SAMPLERS, "entry": ENTRIES},
     **{"topology": TOPOLOGIES, "training": TRAININGS},
 }
 # Colors of values without a look of their own, by label.
@@ -272,13 +263,13 @@ class Look:
         return {"color": self.color, "marker": self.marker, **edge}
 
 
-def looks(key: str, values: Sequence[Any]) -> list[Look]:
+def looks(key: str, values: Sequence[Any], colors: Mapping[str, str] | None = None) -> list[Look]:
     """Return the look of each value of a label; agents and samplers look the same in all figures.
 
     A plug-in looks like the kind that has its name, unless that is among the values. Numbers get an
     ordered color scale, and so do the values of a label that names neither samplers nor networks;
     others without a look of their own take the palette's colors in order, those not yet in use
-    first. key: the label.
+    first. key: the label. colors: the study's own, by value.
     """
     if key == "agent":
         return [_agent_look(value) for value in values]
@@ -291,10 +282,15 @@ def looks(key: str, values: Sequence[Any]) -> list[Look]:
     if len(values) > 1 and all(words.is_number(value) for value in values):
         return _rank_looks(values)
     if (label := key.split(".")[0]) not in LOOKS:
-        places = np.linspace(0, 1, max(len(values), 2))
-        colors = [_mix_along(VALUES, place) for place in places]
-        return [Look(c, MARKERS[n % len(MARKERS)]) for n, c in enumerate(colors[: len(values)])]
+        ramp = [_mix_along(VALUES, place) for place in np.linspace(0, 1, max(len(values), 2))]
+        own = colors or {}
+        return [
+            Look(own.get(str(value), color), MARKERS[place % len(MARKERS)])
+            for place, (value, color) in enumerate(zip(values, ramp, strict=False))
+        ]
     fixed = {name: Look(*look) for name, look in LOOKS[label].items()}
+    for place, (name, color) in enumerate((colors or {}).items()):
+        fixed[name] = Look(color, MARKERS[place % len(MARKERS)])
     fixed |= {f"{name}{PAPERS}": replace(look, hollow=True) for name, look in fixed.items()}
     texts = {str(value) for value in values}
     for text in texts - fixed.keys():

@@ -290,10 +290,13 @@ def test_samplers_of_a_paper_have_colors_of_their_own(study):
             shown = paper.output_runs("figures", name)
             runs = [results.Measured(run.document, None) for run in shown]
             values = selection.distinct(runs, lines)
-            for value, look in zip(values, style.looks(lines, values), strict=True):
+            for value, look in zip(
+                values, style.looks(lines, values, paper.sections.colors), strict=True
+            ):
                 sampler = words.kind_in_sentence("sampler", str(value))  # one for two readings
                 assert named.setdefault(sampler, look.color) == look.color
     assert len(set(named.values())) == len(named)
+    assert all(style.contrast(color) >= 3 for color in paper.sections.colors.values())
 
 
 def test_what_is_dashed_is_named_even_if_all_is():

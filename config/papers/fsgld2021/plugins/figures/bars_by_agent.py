@@ -17,7 +17,7 @@ from concord_studies import selection
 from concord_studies.contracts import Read
 from concord_studies.figures import style
 from concord_studies.figures._axes import label_log_axis
-from concord_studies.figures.panels import Panels, arrange_panels
+from concord_studies.figures.panels import Colors, Panels, arrange_panels
 from concord_studies.results import Measured
 
 
@@ -27,6 +27,7 @@ class Params(Options):
     metrics: Annotated[dict[str, str], "metrics, and what the legend calls them"]
     label: Annotated[str, "text beside the y axis"]
     agent: Annotated[str, "what an agent is called below the x axis"] = "agent"
+    colors: Colors = None
 
 
 def reads(params: Params) -> list[Read]:
@@ -42,9 +43,9 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     (axes,) = panels.axes
     width, agents = 0.8 / len(params.metrics), np.arange(run.run["agents"])
     entries = []
-    colors = (style.SAMPLERS["fsgld"][0], style.OF_PAPERS["dsgld_10"][0])
+    looks = style.looks("metric", list(params.metrics), params.colors)
     for place, (metric, text) in enumerate(params.metrics.items()):
-        at, color = agents + (place - (len(params.metrics) - 1) / 2) * width, colors[place]
+        at, color = agents + (place - (len(params.metrics) - 1) / 2) * width, looks[place].color
         axes.bar(at, run.values(metric), width, color=color, zorder=2)
         entries.append(Patch(color=color, label=text))
     axes.set_yscale("log")
