@@ -68,11 +68,16 @@ class Affine:
         Networks have few edges, and agents blocks of their own: most entries of such an A are 0.
         """
         size, matrix = self.matrix.shape[-1], self.matrix
-        if matrix.size != size**2 or size < 100 or np.count_nonzero(matrix) > SPARSE * size**2:
+        if matrix.size != size**2 or size < 100:
+            return None
+        present = matrix.reshape(size, size) != 0  # which is searched ten times as fast as A
+        places = np.flatnonzero(present)
+        if len(places) > SPARSE * size**2:
             return None
         from scipy.sparse import csr_array  # of few laws
 
-        return csr_array(matrix.reshape(size, size))
+        starts = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
+        return csr_array((matrix.ravel()[places], places % size, starts), shape=(size, size))
 
     def apply(self, mean: np.ndarray, cov: np.ndarray) -> Moments:
         """Return mean and covariance after one step with full gradients: A m + c, A C A^T + Q.

@@ -73,6 +73,8 @@ class ReadStep:
         self.size = periods.shape[2]
         self.starts = np.searchsorted(rows, np.arange(self.size + 1))
         self._width = periods.shape[3]
+        kicks = (periods[..., self.size + self.errors : -1] != 0).any(axis=(0, 1))
+        self._kicks_apart = kicks.sum(axis=0).max(initial=0) <= 1  # each normal moves one entry
         entries = periods[:, :, rows, self.columns].swapaxes(0, 1)
         self.coefficients = _fit_powers(_raise(roots), entries)
         if step:
@@ -112,7 +114,11 @@ class ReadStep:
         whole = self._expand(phases, powers)
         ends = np.cumsum([self.size, self.errors])
         matrix, gain, normals = np.split(whole[..., :-1], ends, axis=-1)
-        noise = normals @ normals.swapaxes(-1, -2)
+        if self._kicks_apart:  # so that Q is diagonal
+            noise = np.zeros_like(matrix)
+            np.einsum("kii->ki", noise)[:] = np.einsum("kij,kij->ki", normals, normals)
+        else:
+            noise = normals @ normals.swapaxes(-1, -2)
         parts = zip(matrix, whole[..., -1], noise, gain, strict=True)
         return [Affine(a, c, q, g if g.size else None) for a, c, q, g in parts]
 
