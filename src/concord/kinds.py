@@ -148,15 +148,21 @@ def find(room: str, name: object, where: str = "") -> Any:
     if source is None:
         sentence = f"there is no {ROOMS[room].noun} {short(name)}; {nearest(name, names(room))}"
         raise ConcordError(f"{where}.kind: {sentence}" if where else sentence)
+    if not source.origin:
+        return _import_built_in(room, source.module)
     try:
         return kind_in_module(room, importlib.import_module(source.module))
     except (Exception, SystemExit) as error:
-        if not source.origin:
-            raise
         from concord.failures import explain  # of plug-ins alone
 
         package = source.module.partition(".")[0]
         raise ConcordError(explain(error, source.origin, package)) from error
+
+
+@cache  # planning asks for every run, and importing again takes ten times as long
+def _import_built_in(room: str, module: str) -> Any:
+    """Return the kind that a module of Concord's own defines."""
+    return kind_in_module(room, importlib.import_module(module))
 
 
 @cache
@@ -205,10 +211,17 @@ def is_loaded(room: str, name: str) -> bool:
 def location(room: str, name: str) -> Path:
     """Return the source file of a kind without executing it; a ConcordError if there is none."""
     source = _find_source(room, name)
-    spec = find_spec(source.module) if source else None
-    if spec is None or spec.origin is None:
+    path = _find_file(source.module) if source else None
+    if path is None:
         raise ConcordError(f"there is no file of {room}/{name}; install it again")
-    return Path(spec.origin)
+    return path
+
+
+@cache  # planning asks for every run
+def _find_file(module: str) -> Path | None:
+    """Return the source file of a module without executing it; None if there is none."""
+    spec = find_spec(module)
+    return Path(spec.origin) if spec and spec.origin else None
 
 
 def origin(room: str, name: str) -> str:
@@ -220,6 +233,7 @@ def origin(room: str, name: str) -> str:
 def use(*folders: Path) -> None:
     """Register the plug-ins in the folders ``plugins`` of some studies, in place of all others."""
     importlib.invalidate_caches()
+    _find_file.cache_clear()
     _files.clear()
     studies[:] = folders
     for study in folders:
@@ -272,6 +286,7 @@ def register_module(path: Path) -> str:
     key = folder.parent.name if folder.name == "plugins" else f"{folder.parent.name}_{folder.name}"
     root = sys.modules.setdefault("concord_plugins", ModuleType("concord_plugins"))
     name = f"{root.__name__}.{re.sub('[^A-Za-z0-9]', '_', key)}"
+    _find_file.cache_clear()
     if getattr(sys.modules.get(name), "__path__", None) != [str(folder)]:  # or another study's
         for module in [m for m in sys.modules if f"{m}.".startswith(f"{name}.")]:
             del sys.modules[module]

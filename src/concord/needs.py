@@ -6,6 +6,7 @@ sentence.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -162,6 +163,7 @@ def _describe_parts(network: Network) -> str:
     return f"no path joins {inside} with {outside}, so that they cannot agree"
 
 
+@lru_cache(maxsize=4)  # planning asks for every run of a sweep
 def _check_mixing(network: Network, weights: str | float) -> None:
     """Refuse a network that is not connected, and weights not doubly stochastic on it."""
     _check_connected(network, directed=True)

@@ -198,11 +198,8 @@ _SETTINGS = {
 
 def _variant_key(sampler: Mapping[str, Any]) -> VariantKey:
     """Return a key of a sampler's variant: its kind, and its options whose values are text."""
-    texts = _list_options("samplers", sampler)
-    options = [
-        text for key, text in texts.items() if isinstance(sampler.get(key, text), (str, bool))
-    ]
-    return (str(sampler["kind"]), *options)
+    named = {key: value for key, value in sampler.items() if isinstance(value, (str, bool))}
+    return (str(sampler["kind"]), *_list_options("samplers", named).values())
 
 
 def _find_name(run: Document, names: Mapping[str, Any]) -> str:
