@@ -110,11 +110,14 @@ def label_ends(axes: Axes, ends: Sequence[End]) -> None:
     """Write names and last values where lines end, beside each other without overlaps.
 
     They are at the right edge of a panel, or right of the last points of lines that end before it.
+    Lines that end left of the panel have none.
     """
     inside = axes.transData + axes.transAxes.inverted()
-    places = [float(inside.transform((end.x, end.y))[0]) for end in ends]
+    placed = [(float(inside.transform((end.x, end.y))[0]), end) for end in ends]
+    placed = sorted((pair for pair in placed if pair[0] >= 0), key=lambda pair: pair[0])
+    places = [place for place, _ in placed]
     groups: dict[float, list[End]] = {}
-    for place, end in sorted(zip(places, ends, strict=True), key=lambda pair: pair[0]):
+    for place, end in placed:
         near = next((x for x in groups if place - x < 0.1), place)  # room for four digits
         groups.setdefault(1.02 if place > EDGE else near, []).append(end)
     for place, group in groups.items():

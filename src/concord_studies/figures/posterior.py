@@ -158,7 +158,7 @@ def _format_distance(run: Measured, metric: str | None, agent: str, symbol: str)
     half = (hi - lo) / 2
     if not half > 0:
         return f"\n{symbol} {value:.3f}"
-    digits = max(0, 1 - int(np.floor(np.log10(half))))  # two of the half width
+    digits = max(0, -int(np.floor(np.log10(half / 2))))  # of the half width one, of 0.012 two
     return f"\n{symbol} {value:.{digits}f} ± {half:.{digits}f}"
 
 

@@ -377,6 +377,13 @@ def test_a_slope_stands_beside_what_falls() -> None:
     figure = drawn([trained("a", 1.0)], layers=[{"slopes": [-0.5]}], **options)
     (slope,) = [line for line in figure.axes[0].lines if line.get_label() == "_slope"]
     assert slope.get_xdata()[0] == 20  # where the axis begins
+    options["layers"] = [{"slopes": [{"sampler.step_size.exponent": -1}]}]
+    falling = trained("a", 1.0)
+    with pytest.raises(ConcordError, match="is no number of the run"):
+        drawn([falling], **options)
+    falling.run["sampler"]["step_size"] = {"kind": "power", "a": 1.0, "b": 1, "exponent": 0.75}
+    figure = drawn([falling], **options)
+    assert "$k^{-0.75}$" in [text.get_text() for text in figure.axes[0].texts]
 
 
 @pytest.mark.parametrize("scale", ["linear", "log"])

@@ -87,8 +87,8 @@ def test_maps_show_exact_first_and_then_agents_with_their_distance():
     figure = posterior.draw(build(posterior.Params, params, "options"), [mapped()])
     assert [axes.get_title(loc="left") for axes in visible(figure)] == [
         "(a) exact posterior",
-        "(b) agent 1\n$W_1$ 0.250 ± 0.050, print 0.1",
-        "(c) agent 2\n$W_1$ 0.250 ± 0.050",
+        "(b) agent 1\n$W_1$ 0.25 ± 0.05, print 0.1",
+        "(c) agent 2\n$W_1$ 0.25 ± 0.05",
         "",  # the scale of shades
     ]
     assert figure.axes[-1].get_ylabel() == "density"
