@@ -348,20 +348,6 @@ def test_a_band_is_the_interval_or_a_standard_deviation(layer, low, high) -> Non
     assert at_start.max() == pytest.approx(high)
 
 
-def test_differences_are_from_the_mean_of_all_lines() -> None:
-    one, other = trained("a", 1.0), trained("b", 1.0)
-    other.metrics["value"] = 3 * other.metrics["value"]
-    figure = drawn([one, other], lines="training", layers=["difference"])
-    found = by_label(figure)
-    k = np.arange(0, 101, 10)
-    np.testing.assert_allclose(found["A"][:, 1], -1 / (1 + k))
-    np.testing.assert_allclose(found["B"][:, 1], 1 / (1 + k))
-    assert not figure.axes[0].collections
-    short = Measured(one.run, one.metrics[one.metrics["iteration"] < 50])
-    figure = drawn([short, other], lines="training", layers=["difference"])
-    assert [line[-1, 0] for line in by_label(figure).values()] == [40, 40]
-
-
 def test_a_slope_stands_beside_what_falls() -> None:
     flat = trained("b", 1.0)
     flat.metrics["value"] = 1.0

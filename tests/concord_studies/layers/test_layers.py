@@ -132,7 +132,7 @@ def test_every_layer_draws_lines_over_a_label(monkeypatch):
     """Where runs are points, a layer that has nothing to show leaves them as they are."""
     runs = [w2(run(penalty=p), [0], end=0.01 * p) for p in (1, 2, 4)]
     values = {"sd": "w2", "slopes": [-0.5], "gray": {"rest": ["x"]}}
-    for kind in sorted({*kinds.built_in("layers")} - {"deviation", "difference"}):
+    for kind in sorted({*kinds.built_in("layers")} - {"deviation"}):
         layer = {kind: values[kind]} if kind in values else kind
         params = {"metric": "w2", "lines": "experiment", "x": {"over": "penalty"}}
         figure = curves.draw(build(curves.Params, {**params, "layers": [layer]}, "x"), runs)
