@@ -237,8 +237,12 @@ def _head_text(key: str, value: Any, names: dict[str, str] | None) -> str:
 
 
 def _row_key(run: Measured, labels: Sequence[str]) -> Key:
-    """Return the first entries of the keys of a run's rows: its experiment and labels."""
-    return run.run["experiment"], *(run.run["labels"].get(label) for label in labels)
+    """Return the first entries of the keys of a run's rows: its experiment and labels.
+
+    A run has a reading where its experiment does not sweep over readings, too.
+    """
+    known = {"reading": run.run.get("reading"), **run.run["labels"]}
+    return run.run["experiment"], *(known.get(label) for label in labels)
 
 
 def _select_rows(run: Measured, params: Params) -> Iterator[Any]:

@@ -30,7 +30,7 @@ CASES = {"sound": 0, "part": 1, "lost": CHAINS}
 PANELS = [{"title": case, "select": {"case": case}} for case in CASES]
 MAPS = [{**panel, "metric": "confusion_digits"} for panel in PANELS]
 OPTIONS: dict[str, dict[str, Any]] = {
-    "box_plots": {"columns": "case", "iterations": [0, 10, 30]},
+    "box_plots": {"beside": "case", "iterations": [0, 10, 30]},
     "curves": {"metric": "w2", "lines": "case", "agents": [0], "columns": "topology"},
     "density_scatter": {"rows": "case"},
     "dots": {

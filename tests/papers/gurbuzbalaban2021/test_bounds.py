@@ -111,6 +111,11 @@ def test_lemmas_bound_mean_squares_of_chains(kind, batch_size):
         assert target < found["lemma9_bound", k]
     else:
         squares = {"lemma13": apart, "lemma14": off}
+    if batch_size:  # W2 is at most that of independent draws
+        target = m.problem.sampled
+        far = ((x - target.mean) ** 2).sum(axis=2).mean(axis=0) + np.trace(target.cov)
+        assert found["w2_most_mean", k] == pytest.approx(np.sqrt(far).mean(), rel=0.02)
+        assert found["w2_most_mean", k] > found["w2_exact_mean", k]
     for lemma, values in squares.items():
         error = values.std() / np.sqrt(len(values))
         assert found[lemma, k] == pytest.approx(values.mean(), abs=4 * error), lemma

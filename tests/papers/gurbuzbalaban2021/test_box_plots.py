@@ -14,7 +14,7 @@ TOPOLOGIES = ["complete", "ring", "no_edges"]
 
 
 def draw(runs: list[Measured], **options: object) -> Figure:
-    options = {"iterations": [*range(0, 101, 10)]} | options
+    options = {"beside": "topology", "iterations": [*range(0, 101, 10)]} | options
     return box_plots.draw(build(box_plots.Params, options, "x.yaml: figures.f"), runs)
 
 
@@ -32,41 +32,40 @@ def medians(axes) -> list[float]:
     return [line.get_ydata()[0] for line in axes.lines if line.get_color() == "#000000"]
 
 
-def test_a_panel_per_topology_on_one_axis(runs):
-    figure = draw(runs)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == [
-        "(a) Complete",
-        "(b) Ring",
-        "(c) No edges",
+def test_panels_of_two_readings_have_one_axis():
+    both = [
+        counts(run("cancer", reading=reading, topology=t), [0], seed=i)
+        for reading in ("published", "released")
+        for i, t in enumerate(TOPOLOGIES)
     ]
+    figure = draw(both, columns="reading")
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == ["(a) equations", "(b) released code"]
     assert figure.axes[0].get_ylabel() == "misclassified points"
     assert len({axes.get_ylim() for axes in figure.axes}) == 1
     assert {axes.get_yscale() for axes in figure.axes} == {"linear"}
     assert figure.axes[0].get_ylim()[0] == 0
-    labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert labels == [
-        "median, agent 1",
-        "quartiles, Tukey's whiskers",
-        "lowest and highest chain",
-    ]
+    labels = {text.get_text() for text in figure.legends[0].get_texts()}
+    assert labels == {
+        *("Complete", "Ring", "No edges"),
+        *("median, agent 1", "quartiles, Tukey's whiskers", "lowest and highest chain"),
+    }
 
 
 def test_boxes_of_several_runs_stand_side_by_side(runs):
-    figure = draw(runs, columns=None, beside="topology", iterations=[0, 10])
+    figure = draw(runs, iterations=[0, 10])
     (axes,) = figure.axes
     at = np.reshape(sorted(places(axes)), (2, 3))
     np.testing.assert_allclose(at.mean(axis=1), [0, 10], atol=1e-6)
     assert (np.diff(at) > 0).all() and at[0, -1] < at[1, 0]
     assert len({patch.get_facecolor() for patch in axes.patches}) == 3
-    labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert labels[:3] == ["Complete", "Ring", "No edges"]
     one = [series(runs[1], "misclassified_median", 0).value[k] for k in (0, 10)]
     assert medians(axes)[2:4] == one  # the second run's, which is drawn second
 
 
 def test_boxes_are_the_table_at_their_iterations(runs):
     chosen = [0, 1, 2, 5, 10, 50, 100]
-    axes = draw(runs, iterations=chosen).axes[1]
+    axes = draw([runs[1]], iterations=chosen).axes[0]
     parts = {
         name: series(runs[1], f"misclassified_{name}", 0).value[chosen]
         for name in ("min", "whisker_lo", "q25", "median", "q75", "whisker_hi", "max")
@@ -89,7 +88,7 @@ def test_boxes_are_the_table_at_their_iterations(runs):
 
 def test_mistakes_are_told(runs):
     with pytest.raises(ConcordError, match=r"^figure box_plots: .* would both be"):
-        draw(runs, columns=None)
+        draw(runs, beside="agents")
     measured = counts(run("cancer", topology="ring"), [0], every=5)
     with pytest.raises(ConcordError, match=r"no counts at iteration 3; record it, or .*0, 5, 10"):
         draw([measured], iterations=[0, 3])

@@ -7,11 +7,12 @@ counts are infinite, a cross is at the top; the box is left out if its part of t
 
 What a researcher writes in a paper's YAML (Gürbüzbalaban et al., Figs 5 to 8)::
 
-    rows: reading
-    iterations: [0, 5, 10, 20, 30, 40, 60, 80, 100]
+    columns: reading
+    beside: topology
+    iterations: [0, 20, 40, 60, 80, 100]
 
-Boxes stand at their iterations; those that a run did not reach (at smoke scale) are left out. With
-``beside`` a panel has the boxes of several runs, side by side in colors of their own.
+Boxes stand at their iterations; those that a run did not reach (at smoke scale) are left out. Those
+of the values of ``beside`` stand side by side, in colors of their own.
 """
 
 from collections.abc import Sequence
@@ -32,7 +33,6 @@ from concord_studies.figures.panels import (
     Columns,
     Names,
     Panels,
-    Rows,
     cross_panels,
     split_lines,
 )
@@ -42,7 +42,6 @@ from concord_studies.results import Measured
 AGENT = 0
 # What matplotlib calls the parts of a box.
 BOX = {"med": "median", "q1": "q25", "q3": "q75", "whislo": "whisker_lo", "whishi": "whisker_hi"}
-PLAIN = style.AGENTS[1]
 _EXTREME: dict[str, Any] = {"marker": "_", "markersize": 3, "markeredgewidth": 0.8}
 _CROSS: dict[str, Any] = {"marker": "x", "markersize": 4, "linestyle": "", "clip_on": False}
 
@@ -51,11 +50,8 @@ class Params(Options):
     """Options of a figure of box plots; see the module's text for an example."""
 
     iterations: Annotated[Some[Index], NamesIterations("iterations with a box")]
-    rows: Rows = None
-    columns: Columns = "topology"
-    beside: Annotated[
-        str | None, NamesLabel("label whose values have their boxes side by side")
-    ] = None
+    beside: Annotated[str, NamesLabel("label whose values have their boxes side by side")]
+    columns: Columns = None
     names: Names = None
 
 
@@ -66,20 +62,17 @@ def reads(params: Params) -> list[Read]:
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw box plots over chains along iterations, a panel for each run but for ``beside``."""
-    panels = Panels(cross_panels(runs, params.names, params.columns, params.rows), 1.75)
+    """Draw box plots over chains along iterations, side by side for the values of ``beside``."""
+    panels = Panels(cross_panels(runs, params.names, params.columns), 2.0)
     shown = [(cell, axes) for cell, axes in panels if cell.runs]
     extremes, faces = False, dict[str, str]()
     for cell, axes in shown:
-        colors, groups = [PLAIN], [cell.runs]
-        if params.beside:
-            lines = list(split_lines(cell.runs, runs, params.beside, params.names))
-            colors, groups = [look.color for _, look, _, _ in lines], [group for *_, group in lines]
-            faces |= {text: look.color for _, look, text, _ in lines}
-        for place, (color, group) in enumerate(zip(colors, groups, strict=True)):
+        lines = list(split_lines(cell.runs, runs, params.beside, params.names))
+        for place, (_, look, text, group) in enumerate(lines):
             run = selection.take_single(group, f"panel {cell.title!r}")
-            boxes = _draw_boxes(axes, run, params.iterations, color, place, len(groups))
+            boxes = _draw_boxes(axes, run, params.iterations, look.color, place, len(lines))
             extremes |= any(box["fliers"] for box in boxes)
+            faces[text] = look.color
     top = max((axes.get_ylim()[1] for _, axes in shown), default=1.0)
     for _, axes in shown:
         axes.set_ylim(0, top)
@@ -121,14 +114,14 @@ def _draw_boxes(
         fliers += [at["max"]] if at["max"] > at["whisker_hi"] else []
         boxes.append({**{key: at[part] for key, part in BOX.items()}, "fliers": fliers})
     apart = float(np.diff(reached).min()) if len(reached) > 1 else 1.0
-    width = apart * (0.65 if count == 1 else 0.8) / count
+    width = 0.8 * apart / count
     at_place = np.array(reached) + (place - (count - 1) / 2) * width
     look, edge = _look(color), style.darken(color)
     line: dict[str, Any] = {"color": edge, "linewidth": 0.7}
     axes.bxp(
         boxes,
         positions=at_place,
-        widths=width if count == 1 else 0.85 * width,
+        widths=0.85 * width,
         capwidths=0.6 * width,
         patch_artist=True,
         manage_ticks=False,
