@@ -60,13 +60,14 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
             lines.append([params.metric, value, a, b, *_test_differences(other - one)])
     heads = ["metric", params.by, f"{params.networks} (first)", f"{params.networks} (second)"]
     tests = ["sets in which it is negative", "data sets", "p (t test)", "p (sign test)"]
-    n = len(heads)
     texts = [
-        [*map(str, line[:n]), words.format_number(*line[n : n + 3]), *map(str, line[n + 3 : n + 5])]
-        + [words.format_number(p) for p in line[n + 5 :]]
-        for line in lines
+        [
+            *(words.name(params.by, value), str(a), str(b), words.format_number(*numbers[:3])),
+            *(*map(str, numbers[3:5]), *map(words.format_number, numbers[5:])),
+        ]
+        for _, value, a, b, *numbers in lines
     ]
-    layout = Layout([*heads, "difference", *tests], texts, n)
+    layout = Layout([*heads[1:], "difference", *tests], texts, len(heads) - 1)
     return Table([*heads, "difference", "lo", "hi", *tests], lines, layout)
 
 
