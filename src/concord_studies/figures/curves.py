@@ -67,6 +67,7 @@ from concord_studies.contracts import Read
 from concord_studies.figures import _axes, style
 from concord_studies.figures.layer import ChosenLayer
 from concord_studies.figures.lines import (
+    Line,
     LinePanel,
     draw_levels,
     draw_lines,
@@ -320,7 +321,9 @@ def _set_x(panel: LinePanel, axes: Axes) -> None:
             return
         axes.set_xscale("log")
         if len(numbers) <= 6 or (np.log2(numbers) % 1 == 0).all():
-            axes.set_xticks(numbers, [f"{n:g}" for n in numbers])
+            texts = [f"{n:g}" for n in numbers]
+            texts = [s if len(s) < 7 else style.round_number(float(s)) for s in texts]
+            axes.set_xticks(numbers, texts)
             axes.minorticks_off()
         else:
             _axes.label_log_axis(axes.xaxis)
@@ -372,13 +375,22 @@ def _add_legends(params: Params, shown: Sequence[tuple[LinePanel, Axes]], drawn:
     if params.legend == "ends":
         style.legend_of(drawn.figure, marks)
         return
-    entries = list({h.get_label(): h for panel in panels for h in panel.handles}.values())
+    noted = {(line.text, _is_note(line, ax)) for panel, ax in shown for line in panel.lines}
+    gone = {text for text, is_note in noted if is_note and (text, False) not in noted}
+    by_text = {h.get_label(): h for panel in panels for h in panel.handles}
+    entries = [handle for text, handle in by_text.items() if text not in gone]
     titled = all(
         len(panel.lines) == 1 and panel.lines[0].text.lower() in panel.cell.title.lower()
         for panel in panels
     )
     entries = [] if len(entries) < 2 or titled else entries  # names that a reader needs
     drawn.with_legend([*entries, *_list_patterns(params, panels)], marks)
+
+
+def _is_note(line: Line, axes: Axes) -> bool:
+    """Return whether of a line that diverged nothing is seen but the note that names it."""
+    named = line.diverged is not None and line.params.lines != "agent"
+    return named and not (line.main.value <= axes.get_ylim()[1]).any()
 
 
 def _list_patterns(params: Params, panels: Sequence[LinePanel]) -> list[Artist]:

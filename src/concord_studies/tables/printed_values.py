@@ -154,12 +154,14 @@ def _lay_out(
             for r, name in enumerate(names)
         ]
         return Layout([*heads, *(kinds[kind] for kind in shown)], rows, len(heads))
+    told = params.by is not None or len({kind for _, kind in cells}) > 1
     rows = [
-        [*names[r], kinds[kind], *(cells[r, kind].get(n, "") for n in range(len(params.columns)))]
+        [*names[r], *[kinds[kind]] * told]
+        + [cells[r, kind].get(n, "") for n in range(len(params.columns))]
         for r, kind in sorted(cells)
     ]
-    head = params.by.replace("_", " ") if params.by else "of"
-    return Layout([*heads, head, *(c.name for c in params.columns)], rows, len(heads) + 1)
+    heads = [*heads, *[params.by.replace("_", " ") if params.by else "of"] * told]
+    return Layout([*heads, *(c.name for c in params.columns)], rows, len(heads))
 
 
 def _choose_runs(

@@ -24,7 +24,7 @@ ARENA = {
     *("predicted_measured", "solved_curves"),
 }
 # Of exact laws, or of numbers that no run here has.
-LAWS = {"bars_by_agent", "hospitals", "shards"}
+LAWS = {"marks_by_agent", "hospitals", "shards"}
 KINDS = [kind for kind in kinds.names("figures") if kind not in ARENA | LAWS]
 CASES = {"sound": 0, "part": 1, "lost": CHAINS}
 PANELS = [{"title": case, "select": {"case": case}} for case in CASES]

@@ -1,4 +1,4 @@
-"""Metrics of the theorems' constants and of draws, and figures of shards and bars."""
+"""Metrics of the theorems' constants and of draws, and figures of shards and marks."""
 
 from dataclasses import replace
 from functools import partial
@@ -143,12 +143,12 @@ def test_a_panel_has_the_points_of_all_shards_and_the_draws():
         np.testing.assert_array_equal(axes.lines[-1].get_xdata(), shown)
 
 
-def test_bars_have_the_heights_of_their_metrics():
-    figure = everything.kind("figures", "bars_by_agent")
+def test_marks_are_as_high_as_their_metrics():
+    figure = everything.kind("figures", "marks_by_agent")
     rows = everything.kind("metrics", "constants").rows(measurement(surrogates="laplace"))
     measured = results.from_rows(made_up_runs.run(agents=3), rows)
     params = figure.Params(metrics={"epsilon2": "small", "gamma2": "large"}, label="constant")
     (axes,) = figure.draw(params, [measured]).axes
-    heights = [bar.get_height() for bar in axes.patches]
+    heights = np.concatenate([line.get_ydata() for line in axes.lines])
     expected = [*measured.values("epsilon2"), *measured.values("gamma2")]
     np.testing.assert_allclose(heights, expected)

@@ -1,4 +1,4 @@
-"""Bars of several metrics side by side, a group for each agent of one run.
+"""Marks of several metrics above one another, a place for each agent of one run.
 
 What a researcher writes in a paper's YAML (el Mekkaoui et al., Fig 4)::
 
@@ -10,7 +10,6 @@ from typing import Annotated
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 
 from concord.options import Options
 from concord_studies import selection
@@ -22,7 +21,7 @@ from concord_studies.results import Measured
 
 
 class Params(Options):
-    """Options of a figure of bars."""
+    """Options of a figure of marks."""
 
     metrics: Annotated[dict[str, str], "metrics, and what the legend calls them"]
     label: Annotated[str, "text beside the y axis"]
@@ -37,17 +36,17 @@ def reads(params: Params) -> list[Read]:
 
 @style.marks_divergence
 def draw(params: Params, runs: Sequence[Measured]) -> Figure:
-    """Draw a bar for each metric and agent, on a log axis."""
+    """Draw a mark for each metric and agent, on a log axis, where bars would have no foot."""
     run = selection.take_single(runs, "the figure")
     panels = Panels(arrange_panels([("", runs)]), height=2.2)
     (axes,) = panels.axes
-    width, agents = 0.8 / len(params.metrics), np.arange(run.run["agents"])
+    agents = np.arange(run.run["agents"])
     entries = []
     looks = style.looks("metric", list(params.metrics), params.colors)
-    for place, (metric, text) in enumerate(params.metrics.items()):
-        at, color = agents + (place - (len(params.metrics) - 1) / 2) * width, looks[place].color
-        axes.bar(at, run.values(metric), width, color=color, zorder=2)
-        entries.append(Patch(color=color, label=text))
+    for look, (metric, text) in zip(looks, params.metrics.items(), strict=True):
+        mark = {"linestyle": "", "marker": look.marker, "color": look.color}
+        axes.plot(agents, run.values(metric), **mark)
+        entries.append(style.entry(text, **mark))
     axes.set_yscale("log")
     label_log_axis(axes.yaxis)
     axes.set_xticks(agents, [str(agent + 1) for agent in agents])
