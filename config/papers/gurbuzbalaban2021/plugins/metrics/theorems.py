@@ -23,7 +23,7 @@ from .. import theory
 
 OF_LEMMA12 = ("beta", "(4.9)", "(4.10), first bound", "(4.10), second bound")
 SHARED = ("connected graph", "step size", "strong convexity")
-LEMMAS = tuple(f"lemma{number}" for number in (4, 5, 6, 9, 13, 14))
+LEMMAS = {f"lemma{number}": f"Lemma {number}" for number in (4, 5, 6, 9, 13, 14)}
 BUDGETS = tuple(100 * 2**n for n in range(8))
 
 
@@ -53,6 +53,8 @@ BUDGETS = tuple(100 * 2**n for n in range(8))
         "lemma12.(4.10), second bound": Label(head="(4.10), beta at most (second bound)"),
         "budget_ratio": Label("exact W2 after K steps, over the rate in K", "over sqrt(log K / K)"),
         "budget_w2": Label(head="exact W2 after K steps"),
+        **{key: Label(f"what {lemma} bounds", lemma) for key, lemma in LEMMAS.items()},
+        **{f"{key}_bound": Label(head=f"{lemma}, bound") for key, lemma in LEMMAS.items()},
     },
 )
 def rows(m: Measurement) -> Iterator[Row]:
