@@ -394,9 +394,13 @@ def _is_note(line: Line, axes: Axes) -> bool:
 
 
 def _list_patterns(params: Params, panels: Sequence[LinePanel]) -> list[Artist]:
-    """Return the legend's entries of line patterns, if there are several or the one is dashed."""
+    """Return the legend's entries of line patterns, if there are several or the one is dashed.
+
+    A label of y that names the average says what dashes are.
+    """
     shown = [p for p in panels if p.params.lines != "agent" and not p.params.x.over]
     lines = [line for panel in shown for line in panel.lines if not line.drawn_as]
     patterns = {style.name("agent", line.agent, params.names): line.pattern for line in lines}
     entries = [style.entry(text, color=style.GRAY, linestyle=p) for text, p in patterns.items()]
-    return [*entries] if len(entries) > 1 or any(p != "-" for p in patterns.values()) else []
+    unsaid = any(p != "-" for p in patterns.values()) and "average" not in (params.y.label or "")
+    return entries if len(entries) > 1 or unsaid else []

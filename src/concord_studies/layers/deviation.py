@@ -45,5 +45,7 @@ class Params(Layer):
             axes.fill_between(band.iteration, band.lo, band.hi, **look)
 
     def legend(self, panels: Sequence[LinePanel], labels: Collection[Any]) -> Iterator[Artist]:
-        """Yield an entry for the bands."""
+        """Yield entries for the circles and the bands."""
+        circle = {**style.CIRCLE, "markersize": 2, "markeredgecolor": style.GRAY}
+        yield style.entry("recorded by the authors", **circle)
         yield Patch(color=style.GRAY, **style.BAND, label="95 % interval for another run")

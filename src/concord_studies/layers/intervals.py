@@ -33,8 +33,8 @@ class Params(Layer):
         for index, line in enumerate(panel.lines):
             shown = line.estimate
             lo, hi = np.clip(shown.lo, *reach), np.clip(shown.hi, *reach)  # PDF cannot hold 1e300
-            if not line.has_finite_interval:
-                continue
+            if not line.has_finite_interval or (line.is_muted and line.law is not None):
+                continue  # such an estimate is not drawn
             if not panel.has_bars:
                 look = {"color": line.look.color, **style.BAND}
                 axes.fill_between(shown.iteration, lo, hi, **look, zorder=1.5)

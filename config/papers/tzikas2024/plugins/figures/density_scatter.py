@@ -2,8 +2,8 @@
 
 Drawn from the metric family ``draws``, of problems with one dimension: every chain's position is a
 tick on its agent's line, with the density of the agent's exact law above it, scaled to the room
-between two lines; the posterior's density is the gray area behind. All panels share the axis of
-positions, so that motion is seen.
+between two lines; the posterior's density is the gray area behind. Panels share the axis of
+positions, so that motion is seen, but for the last iteration, which is shown closer.
 
 What a researcher writes in a paper's YAML (Tzikas et al., Fig 5)::
 
@@ -44,15 +44,20 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     groups = selection.split(runs, params.rows)
     iterations = _read_rows(runs[0], "draw")["iteration"].unique().tolist()
     figure = Figure(figsize=(style.FULL, 1.25 * len(groups) + 0.2), layout="constrained")
-    table = figure.subplots(len(groups), len(iterations), squeeze=False, sharex=True, sharey=True)
+    table = figure.subplots(len(groups), len(iterations), squeeze=False, sharey=True)
     for row, (value, group) in zip(table, groups, strict=True):
         run = selection.take_single(group, f"row {params.rows} = {value}")
         for axes, k in zip(row, iterations, strict=True):
             _draw_panel(axes, run, k)
         text = style.name(params.rows, value, params.names) if params.rows else ""
         row[0].set_ylabel(f"{text}\nagent".strip(), fontsize=style.RC["axes.labelsize"])
+    for columns in (table[:, :-1], table[:, -1:]):
+        ends = [axes.get_xlim() for axes in columns.ravel()]
+        for axes in columns.ravel():
+            axes.set_xlim(min(low for low, _ in ends), max(high for _, high in ends))
+            axes.tick_params(labelbottom=axes in table[-1])
     for first, last, k in zip(table[0], table[-1], iterations, strict=True):
-        first.set_title(f"$k$ = {k}")
+        first.set_title(f"$k$ = {k}" + ", closer" * (len(iterations) > 1 and k == iterations[-1]))
         last.set_xlabel("$x$")
     table[0, 0].set_ylim(0, 1.05)
     tick: dict[str, Any] = {"linestyle": "", "marker": "|", "markersize": 6}
