@@ -45,10 +45,10 @@ def test_rates_of_known_errors_are_found() -> None:
     for alpha in alphas:
         value, lo, hi = found["plateau without triggering", alpha]
         assert lo < alpha < hi or value == pytest.approx(alpha, rel=1e-3)
-        value, lo, hi = found["rate of what triggering adds, over k", alpha]
+        value, lo, hi = found["p of what triggering adds, k^-p", alpha]
         assert value == pytest.approx(0.5, abs=0.02)
         assert lo < value < hi
-    value, lo, hi = found["rate of the plateau, over alpha", None]
+    value, lo, hi = found["p of the plateau, alpha^p", None]
     assert value == pytest.approx(1, abs=0.01)
     assert lo < value < hi
 
@@ -63,7 +63,7 @@ def test_a_row_is_a_step_size() -> None:
 
 def test_one_chain_has_no_rates() -> None:
     found = rows([run(0.001, t, chains=1) for t in ("gossip", "triggered")])
-    assert np.isnan(found["rate of what triggering adds, over k", 0.001]).all()
+    assert np.isnan(found["p of what triggering adds, k^-p", 0.001]).all()
 
 
 def test_windows_average_and_the_floor_is_the_second_half() -> None:

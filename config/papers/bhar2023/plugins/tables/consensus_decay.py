@@ -63,12 +63,12 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
         ):
             floor = results.series(run, "consensus_floor", "network")
             rows.append([text, step, *(float(x[-1]) for x in (floor.value, floor.lo, floor.hi))])
-        rows.append(["rate of what triggering adds, over k", step, *_decay(plain, triggered, rng)])
+        rows.append(["p of what triggering adds, k^-p", step, *_decay(plain, triggered, rng)])
         plateaus.append(plain)
     if len(steps) > 1:
         redrawn = [_redraw(run, "consensus_floor", rng)[1] for run in plateaus]
         rate = _slope(np.log(steps), np.concatenate(redrawn, axis=1), 1.0)
-        rows.append(["rate of the plateau, over alpha", None, *rate])
+        rows.append(["p of the plateau, alpha^p", None, *rate])
     columns = ["quantity", "alpha", "value", "lo", "hi"]
     return Table(columns, rows, _lay_out(rows))
 
