@@ -403,4 +403,4 @@ def _list_patterns(params: Params, panels: Sequence[LinePanel]) -> list[Artist]:
     patterns = {style.name("agent", line.agent, params.names): line.pattern for line in lines}
     entries = [style.entry(text, color=style.GRAY, linestyle=p) for text, p in patterns.items()]
     unsaid = any(p != "-" for p in patterns.values()) and "average" not in (params.y.label or "")
-    return entries if len(entries) > 1 or unsaid else []
+    return [*entries] if len(entries) > 1 or unsaid else []
