@@ -77,7 +77,7 @@ class Params(Options):
         str | None, NamesLabel("label of which the table shows every value, such as reading")
     ] = None
     heads: Annotated[tuple[str, ...], "heads of the columns that name a row"] = ()
-    names: Annotated[dict[str, str] | None, "other texts for values of by"] = None
+    names: Annotated[dict[str, str] | None, "other texts for values of by, and for print"] = None
 
 
 def reads(params: Params) -> list[Read]:
@@ -141,7 +141,7 @@ def _lay_out(
     column.
     """
     kinds = [
-        "print",
+        (params.names or {}).get("print", "print"),
         *(words.name(params.by, v, params.names) if params.by else "ours" for v in values),
     ]
     spare = ("",) * (len(params.rows[0].group) + 1)
@@ -160,7 +160,7 @@ def _lay_out(
         + [cells[r, kind].get(n, "") for n in range(len(params.columns))]
         for r, kind in sorted(cells)
     ]
-    heads = [*heads, *[params.by.replace("_", " ") if params.by else "of"] * told]
+    heads = [*heads, *[params.by.replace("_", " ") if params.by else "numbers of"] * told]
     return Layout([*heads, *(c.name for c in params.columns)], rows, len(heads))
 
 
