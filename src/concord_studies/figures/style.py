@@ -4,9 +4,10 @@ Sizes, fonts and the first colors are those of all pictures (``concord.pictures.
 also has a marker of its own, so that gray prints can be read.
 
 One code has one meaning in all figures. A color is a sampler's or a network's, and no network has a
-sampler's; agents, which are exchangeable, are steps of one blue-gray ramp with markers; readings
-are gray, filled (equations) or hollow (released code); numbers are steps of a ramp from violet to
-green, and values of any other label of one from blue to red, which mean nothing beyond the figure.
+sampler's; a paper's own methods have the colors that its folder states (``colors``); agents, which
+are exchangeable, are steps of one blue-gray ramp with markers; readings are gray, filled
+(equations) or hollow (released code); numbers are steps of a ramp from violet to green, and values
+of any other label of one from blue to red, which mean nothing beyond the figure.
 Dashed is the agents' average, dotted a floor, open circles are what authors recorded, black
 hairlines that leave the panel what is printed.
 Where the exact law is known it is the line, and its estimate a pale line beneath.
