@@ -183,7 +183,7 @@ def plan_numbers(quantity: Quantity, runs: Sequence[Run]) -> Numbers:
     rows: list[tuple[Run, str, int]] = []
     for run in runs:
         recorded = run.recorded_iterations
-        ends = {"last": recorded[-1:], "all": (recorded[0], recorded[-1])}
+        ends = {"last": recorded[-1:], "all": sorted({recorded[0], recorded[-1]})}
         at = ends.get(str(quantity.at), quantity.at)
         iterations = [at] if isinstance(at, int) else [int(k) for k in at]
         many = [(run, str(who), k) for who in quantity.agents or [""] for k in iterations]
