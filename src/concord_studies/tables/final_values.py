@@ -224,7 +224,7 @@ def _reader_text(key: str, value: Any, names: dict[str, str] | None) -> str:
     if key == "experiment":
         return text.replace("_", " ")
     try:
-        return f"{float(text):g}"
+        return text if text.isdigit() else f"{float(text):g}"
     except ValueError:
         return words.name(key, text)
 
