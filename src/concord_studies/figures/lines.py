@@ -89,8 +89,10 @@ class Line:
 
     @property
     def last_point(self) -> list[tuple[float, float]]:
-        """Return the line's last finite point, x and y, in a list that is empty without one."""
-        last = np.flatnonzero(np.isfinite(self.main.value))[-1:]
+        """Return the last finite point within x's limits, in a list that is empty without one."""
+        end = self.params.x.limits[1]
+        within = self.main.iteration <= (math.inf if end is None else end)
+        last = np.flatnonzero(np.isfinite(self.main.value) & within)[-1:]
         return [(float(self.main.iteration[at]), float(self.main.value[at])) for at in last]
 
     @property
