@@ -82,13 +82,19 @@ class Judgement:
 
     @property
     def number(self) -> str:
-        """The number that decides as text; where it fails, how often and by how much. "": none."""
+        """The number that decides as text; where it fails, how often and by how much. "": none.
+
+        A ratio says by how much itself; a share of a bound does not, since bounds may be negative.
+        """
         text = self.margin.text if self.margin else ""
         if self.verdict != FAILS or not text or self.excess is None:
             return text
         cases = self.excess.value.size
         of = f"in {self.excess.failures} of {cases}" if cases > 1 else ""
-        most = f"by {'up to ' if cases > 1 else ''}{self.by}" if self.by else ""
+        what = self.margin.what if self.margin else ""
+        unit = "a difference of " if what.startswith("share") else ""
+        most = f"by {unit}{'up to ' if cases > 1 else ''}{self.by}" if self.by else ""
+        most = "" if what.endswith("ratio") else most
         return "; not met ".join(filter(None, [text, ", ".join(filter(None, [of, most]))]))
 
 

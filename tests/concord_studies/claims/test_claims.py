@@ -695,16 +695,19 @@ def test_what_was_not_varied_is_said_with_what_is_known_to_need_it(tmp_path):
     assert ledger.note_unvaried_seeds([alone | {"scale": "smoke"}], path) == ""
 
 
-def of_excess(*values, verdict=FAILS, **more):
+def of_excess(*values, verdict=FAILS, what="error", **more):
     """Return a judgement whose numbers, all exact, exceed the rule by values."""
     ends = np.array([values] * 3)
-    margin = checks.Margin(1 + max(values), 1.0, 1.0, high=1, what="ratio")
+    margin = checks.Margin(1 + max(values), 1.0, 1.0, high=1, what=what)
     return verdicts.Judgement(verdict, "", margin, checks.Excess(*ends, **more))
 
 
 def test_what_fails_says_how_often_and_by_how_much():
     assert of_excess(-0.5, 0.25, 0.125).number.endswith("; not met in 2 of 3, by up to 0.25")
     assert of_excess(0.25).number.endswith("(rule: at most 1); not met by 0.25")
+    assert of_excess(0.25, what="w2, ratio").number.endswith("(rule: at most 1)")
+    share = of_excess(0.25, 0.5, what="share of its bound").number
+    assert share.endswith("; not met in 2 of 2, by a difference of up to 0.5")
     assert of_excess(0.0, -1.0, strict=True).number.endswith("(rule: at most 1); not met in 1 of 2")
     assert of_excess(INF, -1.0).number.endswith("; not met in 1 of 2")
     assert of_excess(-0.5, verdict=HOLDS).number.endswith("(rule: at most 1)")
