@@ -6,7 +6,7 @@ What a researcher writes in a paper's YAML (el Mekkaoui et al., Fig 4)::
 """
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -44,7 +44,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     entries = []
     looks = style.looks("metric", list(params.metrics), params.colors)
     for look, (metric, text) in zip(looks, params.metrics.items(), strict=True):
-        mark = {"linestyle": "", "marker": look.marker, "color": look.color}
+        mark: dict[str, Any] = {"linestyle": "", "marker": look.marker, "color": look.color}
         axes.plot(agents, run.values(metric), **mark)
         entries.append(style.entry(text, **mark))
     axes.set_yscale("log")
