@@ -6,6 +6,7 @@ Findings are half a page (``findings``). Below, a sentence is a row of a table, 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from concord_studies import words
+from concord_studies.claims.checks import Value
 from concord_studies.claims.claim import Claim
 from concord_studies.claims.ledger import (
     ALL_COMMITTED,
@@ -77,6 +78,7 @@ def state_row(study: Study, name: str, label: str, reading: str) -> dict[str, st
     """
     claim, case = study.claims[name], study.cases[name, label, reading]
     rests = dict.fromkeys(a for run in case.runs for a in run.assumptions)
+    is_limit = isinstance(case.check, Value) and case.check.at_most
     return {
         "paper": study.key,
         "claim": name,
@@ -85,7 +87,7 @@ def state_row(study: Study, name: str, label: str, reading: str) -> dict[str, st
         "where": claim.where,
         "source": OURS if not study.printed else OUR_SENTENCE if claim.ours else claim.source,
         "says": line(claim.says),
-        "printed": case.printed,
+        "printed": "" if claim.ours and is_limit else case.printed,  # a limit of ours
         "kind": case.check.kind,
         "rule": claim.rule or "",
         "reason": line(case.reason),
