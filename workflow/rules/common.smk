@@ -83,6 +83,23 @@ def growing(**amounts):
     return {key: lambda w, attempt, amount=of: amount * attempt for key, of in amounts.items()}
 
 
+def write_for_report(text):
+    """Return a text on one line, without what would be a wildcard, or end the report's script."""
+    return " ".join(text.split()).translate(str.maketrans("<>{}", "‹›()"))
+
+
+def name_study(w):
+    """Return a study's name and its paper's samplers, for the report."""
+    study = plan.find_study(w.study)
+    return write_for_report(", ".join(filter(None, [study.name, study.about.samplers])))
+
+
+def label_output(w):
+    """Return the labels of a figure or table in the report: its title, and its name."""
+    title = plan.find_study(w.study).output(w.section, w.name).title
+    return {"title": write_for_report(title), "name": w.name}
+
+
 def describe(name, text):
     """Give a rule, if there is one of this name, the sentence that --list-rules shows."""
     name = workflow.modifier.modify_rulename(name)

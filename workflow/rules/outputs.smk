@@ -1,6 +1,10 @@
 # What is made from metrics: figures and tables, verdicts on claims, their ledger, scores.
 ENTRY = "{study}/{section}/{name}"
-REPORTED = {"category": "{study}", "subcategory": "{section}", "labels": {"name": "{name}"}}
+REPORTED = {
+    "category": name_study,
+    "subcategory": "{section}",
+    "labels": label_output,
+}
 CAPTION = "../report/caption.rst"
 BESIDE = "json", "yaml", "caption.md", "caption.rst"
 STUDY = f"{RESULTS}/{{study}}"
@@ -102,7 +106,7 @@ use rule claims as universes with:
             directory(f"{STUDY}/multiverse/figures"),
             patterns=["{name}.svg"],
             caption="../report/multiverse.rst",
-            **{**REPORTED, "subcategory": "multiverse"},
+            **{**REPORTED, "subcategory": "multiverse", "labels": {"name": "{name}"}},
         ),
     log:
         f"{LOGS}/{{study}}/multiverse.log",

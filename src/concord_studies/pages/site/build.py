@@ -51,15 +51,18 @@ SETTINGS: dict[str, Any] = {
     "html_theme_options": {
         "light_css_variables": {
             **dict.fromkeys(BRAND, "#0b5c8a"),
+            **{"color-fails": "#b3261e", "color-open": "#8a5a00", "color-holds": "#1b6e3c"},
             "color-foreground-muted": "#5c6370",
         },
         "dark_css_variables": {
             **dict.fromkeys(BRAND, "#7cc4f5"),
+            **{"color-fails": "#ff9b93", "color-open": "#e8b34b", "color-holds": "#6fd195"},
             "color-foreground-muted": "#a4acb8",
         },
     },
     "html_static_path": [str(Path(__file__).parent / "concord.css"), str(claims.SCRIPT)],
     "html_css_files": ["concord.css"],
+    "templates_path": [str(Path(__file__).parent / "templates")],
     "html_search_scorer": str(Path(__file__).parent / "search.js"),
     "html_show_sphinx": False,
     "html_show_sourcelink": False,

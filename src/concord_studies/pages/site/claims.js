@@ -8,7 +8,7 @@ const selects = [...document.querySelectorAll("select[data-column]")];
 const asked = new URLSearchParams(location.search);
 
 function values(row, column) {
-  const text = row.cells[heads.indexOf(column)].textContent.trim();
+  const text = row.cells[heads.indexOf(column)].textContent.trim().replace(`${column}: `, "");
   return column === "sampler" || column === "verdict" ? text.split(/, |: | (?=committed$)/) : [text];
 }
 

@@ -23,7 +23,7 @@ from concord_studies.configuration.study import Study
 from concord_studies.markup import fence, fold, line, markdown, markdown_table
 from concord_studies.pages import claims as of_claims
 from concord_studies.pages.captions import name_sampler
-from concord_studies.pages.findings import Sentence, group_by_sentence
+from concord_studies.pages.findings import PARTS, Sentence, group_by_sentence
 
 SCRIPT, TABLE = Path(__file__).parent / "claims.js", "claims.csv"
 COLUMNS = ("paper", "sentence", "sampler", "reading", "verdict", "number")
@@ -61,12 +61,18 @@ def claims_table(studies: Mapping[str, Study], rows: Sequence[Row], seeds: str) 
 
 def link_claims(text: str, **chosen: str) -> str:
     """Return a link to the page, in HTML, at which ``chosen`` columns have these values."""
-    return f'<a href="claims.html?{escape(urlencode(chosen))}">{markdown(text)}</a>'
+    return f'<a class="count" href="claims.html?{escape(urlencode(chosen))}">{markdown(text)}</a>'
 
 
 def _list_rows(studies: Mapping[str, Study], rows: Sequence[Row]) -> Iterator[list[str]]:
-    """Yield the cells of the table, as Markdown, sentence by sentence and reading by reading."""
-    for sentence in group_by_sentence(unmark_committed(rows)):
+    """Yield the cells of the table, as Markdown, sentence by sentence and reading by reading.
+
+    What fails comes first, then what is open, and what holds.
+    """
+    sentences = group_by_sentence(unmark_committed(rows))
+    order = [*PARTS]
+    sentences.sort(key=lambda one: (order.index(one.part), one.failing_share < 1, one.is_ours))
+    for sentence in sentences:
         key = sentence.first_row["paper"]
         for entry in sentence.entries:
             yield [

@@ -22,8 +22,11 @@ from concord_studies.pages.site.claims import link_claims
 from concord_studies.provenance import describe
 
 # What is said whatever was made: on Concord, the table, the figure that says most, and on starting.
-WORDS = read_text(Path(__file__).with_name("front.md")).split("---\n")
+WORDS = read_text(papers.FRONT).split("---\n")
 LEADERS = 5  # of the arena, at each price
+SHOWN = ("price", "sampler", "mean rank")  # columns of a leaderboard
+# The verdicts to which a count of the table leads in the ledger.
+LEADS_TO = ("does not hold", "does not hold", "inconclusive", "holds")
 
 
 def page(
@@ -37,45 +40,90 @@ def page(
 
     results: the folder of the results. has: whether there is a page of a name.
     """
-    lead, what_holds, which, counted, ranked, picture, ways, commands = WORDS
+    lead, which, counted, ranked, picture, ways, commands = WORDS
     documented = has("docs/reproduce") and has("papers/tzikas2024")
-    boards = {
-        key: papers.read_committed(key, "leaderboard", results)
-        for key, study in studies.items()
-        if study.arenas
-    }
-    lines = ["# Concord", "", lead, "", *[what_holds] * bool(rows)]
-    lines += [which, ""] * (documented and any(board for _, board in boards.values()))
+    boards: dict[str, tuple[str, list[list[str]]]] = {}
+    for key, study in studies.items():
+        if study.arenas:
+            origin, board = papers.read_committed(key, "tables", "leaderboard", results)
+            if leaders := _first_of_each_price(board) if board else []:
+                boards[key] = origin, leaders
+    marked, rows = rows, ledger.unmark_committed(rows)
+    lines = ["# Concord", "", lead, ""]
+    answers = _answer_what_holds(studies, rows) if rows else []
+    for _, leaders in boards.values():
+        told = [*_name_leaders(leaders), *[which] * documented]
+        answers += _panel("Which sampler should I take?", told)
+    lines += fence("{container} answers", "\n".join(answers)) if answers else []
     if settings["scale"] == "smoke":
         lines += [f"**{ledger.SMOKE}**", ""]
     if rows:
-        lines += ["## What was found", "", of_claims.describe_verdicts(rows, ""), ""]
-        lines += [
-            counted,
-            *_tabulate_studies(studies, ledger.unmark_committed(rows), settings["findings"]),
-            "",
-        ]
-        lines += ["[All claims of all papers](claims.md)", ""]
+        table = _tabulate_studies(studies, rows, settings["findings"])
+        lines += ["## What was found", "", of_claims.describe_verdicts(marked, ""), ""]
+        lines += [counted, *table, "", "[All claims of all papers](claims.md)", ""]
     lines += ["[All figures](figures.md)", ""] * has("figures")
-    for key, (origin, board) in boards.items():
-        if board:
-            lines += ["## Who leads the arena", "", ranked, origin, ""]
-            lines += [*_first_of_each_price(board), ""]
-            lines += [f"[All of them, and other tasks](papers/{key}.md)", ""]
+    for key, (origin, leaders) in boards.items():
+        lines += ["## Which sampler leads", "", ranked, origin, ""]
+        lines += [*markdown_table(SHOWN, leaders, 2), ""]
+        lines += papers.picture_lines(studies[key], "phase", results)
+        lines += [f"[All of them, and other tasks](papers/{key}.md)", ""]
     lines += [picture] * documented
     return [*lines, "## How to start", "", *[ways] * documented, commands]
 
 
-def _first_of_each_price(board: Sequence[str]) -> list[str]:
-    """Return the lines of a leaderboard without the later entries of each price.
+def _panel(question: str, lines: Sequence[str]) -> list[str]:
+    """Return Markdown with a question and its answer in a frame."""
+    return fence("{container}", "\n".join([f"**{question}**", "", *lines]))
 
-    board: its lines in Markdown; a price is named in the first row of its entries alone.
+
+def _answer_what_holds(studies: Mapping[str, Study], rows: Sequence[Row]) -> list[str]:
+    """Return Markdown that counts the sentences of all papers, and leads to each paper."""
+    printed = (row for row in rows if row["source"] not in (ledger.OURS, ledger.OUR_SENTENCE))
+    sentences = group_by_sentence(printed)
+    counts = count_parts(sentences)
+    counted = ", ".join(f"{counts[part]} {part.replace('s in', ' in')}" for part in PARTS_OF_TABLE)
+    links = [
+        f"[{markdown(study.about.samplers or study.name)}](papers/{key}.md)"
+        for key, study in studies.items()
+        if study.printed
+    ]
+    return _panel(
+        "What holds of a paper?",
+        [
+            f"Of {len(sentences)} sentences of papers: {counted}.",
+            "[The table](#what-was-found) counts each paper's; [the ledger](claims.md) has all of "
+            "them, with their numbers.",
+            "",
+            f"Papers on {', '.join(links)}.",
+        ],
+    )
+
+
+def _first_of_each_price(board: Sequence[str]) -> list[list[str]]:
+    """Return the first entries of a leaderboard at each price: the cells of the columns shown.
+
+    board: its lines in Markdown; a price is named in the first row of its entries alone. [] if it
+    has not all columns.
     """
-    lines, place = [*board[:2]], 0
-    for row in board[2:]:
-        place = 1 if row.split("|")[1].strip() else place + 1
-        lines += [row] * (place <= LEADERS)
-    return lines
+    heads, _, *rows = ([cell.strip() for cell in row[2:-2].split(" | ")] for row in board)
+    if not {*SHOWN} <= {*heads}:
+        return []
+    places = [heads.index(column) for column in SHOWN]
+    entries, place = [], 0
+    for row in rows:
+        place = 1 if row[0] else place + 1
+        entries += [[row[n] for n in places]] * (place <= LEADERS)
+    return entries
+
+
+def _name_leaders(leaders: Sequence[Sequence[str]]) -> list[str]:
+    """Return Markdown with the first three entries at each price, as an item of a list."""
+    starts = [n for n, row in enumerate(leaders) if row[0]]
+    lines = ["First of the arena, with their mean rank over its tasks, of the same", ""]
+    for start in starts:
+        named = (f"{sampler} {rank}" for _, sampler, rank, *_ in leaders[start : start + 3])
+        lines.append(f"- {leaders[start][0]}: {'; '.join(named)}")
+    return [*lines, ""]
 
 
 def describe_origin(settings: Mapping[str, Any], compared: ledger.Comparison) -> list[str]:
@@ -124,9 +172,11 @@ def _tabulate_studies(
         counts = count_parts(printed)
         paper = f"[{markdown(study.name)}](papers/{key}.md)"
         paper += f", {markdown(study.about.samplers)}" * bool(study.about.samplers)
-        paper += f" ({link_claims('its sentences', paper=study.name)})"
         first = next((named[name] for name in chosen if name in named), sentences[0])
-        shown = [str(counts[part]) if printed else "" for part in PARTS_OF_TABLE]
+        shown = [
+            link_claims(str(counts[part]), paper=study.name, verdict=verdict) if printed else ""
+            for part, verdict in zip(PARTS_OF_TABLE, LEADS_TO, strict=True)
+        ]
         table.append([paper, *shown, format_shortly(first)])
     columns = ("paper", *PARTS_OF_TABLE, "one of its sentences, and its number")
     return fence("{table}", "\n".join([":class: papers", "", *markdown_table(columns, table)]))

@@ -27,6 +27,7 @@ WIDE = 360  # points; a column of print has 250
 HEAVY = 50_000  # bytes of an SVG, in place of which its PNG is shown, as a WebP of few colors
 ROWS = 60  # of a table, folded; of one with more the CSV has them
 THUMBNAIL = 400  # pixels of a picture's width in the gallery
+FRONT = Path(__file__).with_name("front.md")
 FOLDED = re.compile(r"<details><summary>((\d+) more of \d+ rows)</summary>.*?</details>", re.S)
 HEADINGS = {"figures": "Figures", "tables": "Tables"}
 SHOWN = {"figures": ".svg", "tables": ".csv"}
@@ -40,8 +41,6 @@ def study_page(study: Study, rows: Sequence[Row], results: Path, seeds_note: str
     seeds_note: a sentence that is printed where no other seeds were run.
     """
     sections = [section for section in HEADINGS if study.outputs(section)]
-    if study.arenas:
-        sections.reverse()  # who leads comes first
     unmarked = unmark_committed(rows)  # of which the findings say so, if all are
     parts = [_show_section(study, section, unmarked, results) for section in sections]
     if find_multiverse(results / study.key):
@@ -78,21 +77,36 @@ def find_output(paper: Study, section: str, name: str, results: Path) -> Path | 
     return path if path.exists() and path.with_suffix(".json").exists() else None
 
 
-def read_committed(key: str, name: str, results: Path) -> tuple[str, list[str]]:
-    """Return a sentence on where a table is from, and its lines in Markdown; ("", []) if nowhere.
+def read_committed(key: str, section: str, name: str, results: Path) -> tuple[str, list[str]]:
+    """Return a sentence on where a table or picture is from, and its lines in Markdown.
 
-    It is the one that was made, or else the one that the documents have.
+    A table that was made comes first; else it is the one below its mark in the documents. ("", [])
+    if there is none.
     """
     path = results / key / "tables" / f"{name}.md"
-    if path.exists():
+    if section == "tables" and path.exists():
         return "Made here.", read_text(path).partition("\n\n")[0].splitlines()
-    mark = f"<!-- results/{key}/tables/{name} -->"
-    for page in sorted((HOME / "docs").glob("*.md")):
-        _, found, rest = read_text(page).partition(mark)
+    mark = f"<!-- results/{key}/{section}/{name} -->\n"
+    for page in (HOME / "README.md", FRONT, *sorted((HOME / "docs").glob("*.md"))):
+        _, found, rest = read_text(page).partition(mark) if page.exists() else ("", "", "")
         if found:
-            origin, table = rest.strip().split("\n\n")[:2]
-            return f"Committed, and not made here: {origin}", table.splitlines()
+            first, second = rest.strip().split("\n\n")[:2]
+            if section == "tables":
+                return f"Committed, and not made here: {first}", second.splitlines()
+            folder = "/docs/" if page.parent.name == "docs" else "/"
+            picture = re.sub(r"\]\((?=[^)]*\)$)", f"]({folder}", first)
+            return "Committed, and not made here.", [picture, "", *second.splitlines()]
     return "", []
+
+
+def picture_lines(study: Study, name: str, results: Path) -> list[str]:
+    """Return Markdown with a figure and its caption: as it was made, or is committed; or []."""
+    path = find_output(study, "figures", name, results)
+    if not path:
+        return [*read_committed(study.key, "figures", name, results)[1], ""]
+    caption: Caption = read_provenance(path)["caption"]
+    alt = f"{sentence(caption['title'])} {captions.first_sentence(caption)}"
+    return [*_picture(path, results, alt), *captions.lines_above_fold(caption)]
 
 
 def gallery(studies: Iterable[Study], results: Path, sources: Path) -> list[str]:
@@ -102,18 +116,25 @@ def gallery(studies: Iterable[Study], results: Path, sources: Path) -> list[str]
     """
     lines: list[str] = []
     for study in studies:
-        made = ((n, find_output(study, "figures", n, results)) for n in study.sections.figures)
-        shown = {name: path for name, path in made if path}
-        lines += [f"## {markdown(study.name)}", ""] * bool(shown)
-        for name, path in shown.items():
-            title, image = study.sections.figures[name].title, path.with_suffix(".png")
-            place = _place(choose_light(path), results)
+        entries = []
+        for name, figure in study.sections.figures.items():
+            path, place = find_output(study, "figures", name, results), ""
+            if path:
+                image, place = path.with_suffix(".png"), _place(choose_light(path), results)
+            else:
+                picture = "".join(read_committed(study.key, "figures", name, results)[1][:1])
+                place = picture.rpartition("](")[2].rstrip(")")
+                image = sources / place[1:]
+            if not place:
+                continue
             if image.exists():
                 place = f"/thumbnails/{study.key}/{name}-small.webp"
                 _write_thumbnail(image, sources / place[1:])
-            options = [f":alt: {_quote(title)}", ":figclass: small"]
+            options = [f":alt: {_quote(figure.title)}", ":figclass: small"]
             options += [f":target: papers/{study.key}.html#{_anchor(study, 'figures', name)}"]
-            lines += fence(f"{{figure}} {place}", "\n".join([*options, "", markdown(title)]))
+            lines_of = "\n".join([*options, "", markdown(_heading(name, figure.title))])
+            entries += fence(f"{{figure}} {place}", lines_of)
+        lines += [f"## {markdown(name_with_samplers(study))}", "", *entries] * bool(entries)
     head = ["# All figures", "", "Each leads to its place.", ""]
     return [*head, *lines] if lines else []
 
@@ -153,39 +174,48 @@ def _anchor(paper: Study, section: str, name: str) -> str:
 
 
 def _show_section(study: Study, section: str, rows: Sequence[Row], results: Path) -> Section:
-    """Return the part of the page with all figures or tables that have been made."""
+    """Return the part of the page with all figures or tables that were made, or are committed."""
     names = study.outputs(section)
-    shown = [name for name in names if find_output(study, section, name, results)]
+    made = [name for name in names if find_output(study, section, name, results)]
     lines: list[str] = []
-    for name in names:
-        origin, table = read_committed(study.key, name, results)
-        if name in shown:
-            lines += _show_output(study, section, name, rows, results)
-        elif table:
-            lines += [f"### {markdown(names[name].title)}", "", origin, "", *table, ""]
-    counted = f"{len(shown)} of {len(names)} {section}"
-    made = f"{counted} have been made; `snakemake {study.key}` makes all."
-    missing = [made, ""] * (len(shown) < len(names))
+    for name, entry in names.items():
+        shown = _show_output if name in made else _show_committed
+        if about := shown(study, section, name, rows, results):
+            place = _anchor(study, section, name)
+            lines += [f"({place})=", f"### {_heading(name, entry.title)}", "", *about]
+    counted = f"{len(made)} of {len(names)} {section}"
+    told = f"{counted} have been made; `snakemake {study.key}` makes all."
+    missing = [told, ""] * (len(made) < len(names))
     return Section(HEADINGS[section] if lines else "", "", lines=[*missing, *lines])
+
+
+def _show_committed(
+    study: Study, section: str, name: str, rows: Sequence[Row], results: Path
+) -> list[str]:
+    """Return a figure or table as the documents have it, with what is claimed of it, or []."""
+    origin, shown = read_committed(study.key, section, name, results)
+    return [*shown, "", origin, "", *_list_claims(name, rows)] if shown else []
+
+
+def _list_claims(name: str, rows: Sequence[Row]) -> list[str]:
+    """Return a list of the sentences that a figure bears on, with their verdicts."""
+    judged = group_by_sentence(row for row in rows if row["figure"] == name)
+    return [*(f"- {format_shortly(one)}" for one in judged), ""]
 
 
 def _show_output(
     study: Study, section: str, name: str, rows: Sequence[Row], results: Path
 ) -> list[str]:
-    """Return a figure or table below its heading: caption, picture, how it was made, files."""
+    """Return a figure or table that was made: picture, caption, claims, how it was made, files."""
     place, base = f"/results/{study.key}/{section}/{name}", results / study.key / section / name
     shown = base.with_suffix(SHOWN[section])
     caption: Caption = read_provenance(shown)["caption"]
-    lines = [f"({_anchor(study, section, name)})=", f"### {_heading(name, caption)}", ""]
     if section == "figures":
-        alt = f"{sentence(caption['title'])} {captions.first_sentence(caption)}"
-        lines += [*_picture(shown, results, alt), *captions.lines_above_fold(caption)]
-        judged = group_by_sentence(row for row in rows if row["figure"] == name)
-        lines += [*(f"- {format_shortly(one)}" for one in judged), ""]
+        lines = [*picture_lines(study, name, results), *_list_claims(name, rows)]
     else:
         first = caption["caption"] or caption["title"]
         table, _, rest = read_text(base.with_suffix(".md")).partition("\n\n")
-        lines += [*fence(f"{{table}} {markdown(first)}", table), FOLDED.sub(_leave_out, rest), ""]
+        lines = [*fence(f"{{table}} {markdown(first)}", table), FOLDED.sub(_leave_out, rest), ""]
         lines += captions.lines_above_fold({**caption, "caption": ""})
     folded = captions.lines_below_fold(caption)
     for experiment in dict.fromkeys(run.experiment for run in study.output_runs(section, name)):
@@ -208,11 +238,11 @@ def _leave_out(folded: re.Match[str]) -> str:
     return f"{folded[1]} are in the CSV." if int(folded[2]) > ROWS else folded[0]
 
 
-def _heading(name: str, caption: Caption) -> str:
-    """Return a heading: "Fig 2: title" of ``fig2``, else the caption's title."""
-    number = re.match(r"(fig|table)(S?\d+)(?![^_])", name)
+def _heading(name: str, title: str) -> str:
+    """Return a heading: "Fig 2a: title" of ``fig2a``, else the title."""
+    number = re.match(r"(fig|table)(S?\d+[a-z]?)(?![^_])", name)
     of = f"{number[1].capitalize()} {number[2]}: " if number else ""
-    return of + markdown(caption["title"])
+    return of + markdown(title)
 
 
 def _picture(path: Path, results: Path, alt: str) -> list[str]:

@@ -1,5 +1,6 @@
 """Parts of the site that need neither Sphinx nor a browser: reference, equations, documents."""
 
+import functools
 import inspect
 import json
 import re
@@ -104,12 +105,14 @@ def test_cards_are_those_that_were_made_and_as_they_were(tmp_path):
 
 
 def test_a_table_that_was_not_made_is_the_one_of_the_documents(tmp_path):
-    origin, lines = papers.read_committed("arena", "leaderboard", tmp_path)
+    read = functools.partial(papers.read_committed, "arena", results=tmp_path)
+    origin, lines = read("tables", "leaderboard")
     assert origin.startswith("Committed, and not made here") and lines[0].startswith("| price |")
-    assert papers.read_committed("arena", "another", tmp_path) == ("", [])
+    assert read("tables", "another") == ("", [])
+    assert read("figures", "phase")[1][0].endswith("](/docs/arena.png)")
     (tmp_path / "arena" / "tables").mkdir(parents=True)
     (tmp_path / "arena" / "tables" / "leaderboard.md").write_text("| a |\n| --- |\n\nNote.\n")
-    made = papers.read_committed("arena", "leaderboard", tmp_path)
+    made = read("tables", "leaderboard")
     assert made == ("Made here.", ["| a |", "| --- |"])
 
 
