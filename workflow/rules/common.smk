@@ -95,9 +95,9 @@ def name_study(w):
 
 
 def label_output(w):
-    """Return the labels of a figure or table in the report: its title, and its name."""
+    """Return the labels of a figure or table in the report: its name, and its title."""
     title = plan.find_study(w.study).output(w.section, w.name).title
-    return {"title": write_for_report(title), "name": w.name}
+    return {"name": w.name, "title": write_for_report(title)}
 
 
 def describe(name, text):
