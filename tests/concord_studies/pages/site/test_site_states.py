@@ -63,9 +63,7 @@ def studies(folder) -> dict[str, Study]:
 def built(monkeypatch, tmp_path, folder, studies) -> Callable[..., Path]:
     """Return what makes a site of no documents but their pictures, and without reference."""
     monkeypatch.setattr(build, "HOME", tmp_path)
-    for picture in (ROOT / "docs").glob("*.png"):
-        write(tmp_path / "docs" / picture.name)
-        shutil.copyfile(picture, tmp_path / "docs" / picture.name)
+    shutil.copytree(ROOT / "docs", tmp_path / "docs", ignore=shutil.ignore_patterns("*.md"))
     monkeypatch.setattr(reference, "pages", lambda pictures: [])
 
     def site(results: Path, **changes: Any) -> Path:
