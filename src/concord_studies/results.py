@@ -202,7 +202,9 @@ def divergence_note(params: Any, runs: Sequence[Measured]) -> str | None:
     parts = getattr(params, "panels", ())
     if isinstance(columns := getattr(params, "columns", None), tuple):  # not a label's name
         parts = columns
-    selects = [part.select for part in parts] or [getattr(params, "select", None)]
+    shown = getattr(params, "shows", None)  # of a table; a figure may have a text there
+    alone = shown if isinstance(shown, Mapping) else getattr(params, "select", None)
+    selects = [part.select for part in parts] or [alone]
     chosen = [m for m in runs if any(matches(m.run, select or {}) for select in selects)]
     keys = (key for m in chosen for key in m.run.get("labels") or {})
     axes = [k for k in dict.fromkeys(["experiment", *keys]) if len(distinct(chosen, k)) > 1]

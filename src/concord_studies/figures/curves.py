@@ -401,6 +401,8 @@ def _list_patterns(params: Params, panels: Sequence[LinePanel]) -> list[Artist]:
     shown = [p for p in panels if p.params.lines != "agent" and not p.params.x.over]
     lines = [line for panel in shown for line in panel.lines if not line.drawn_as]
     patterns = {style.name("agent", line.agent, params.names): line.pattern for line in lines}
-    entries = [style.entry(text, color=style.GRAY, linestyle=p) for text, p in patterns.items()]
+    entries: list[Artist] = [
+        style.entry(text, color=style.GRAY, linestyle=p) for text, p in patterns.items()
+    ]
     unsaid = any(p != "-" for p in patterns.values()) and "average" not in (params.y.label or "")
-    return [*entries] if len(entries) > 1 or unsaid else []
+    return entries if len({str(p) for p in patterns.values()}) > 1 or unsaid else []

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
+from concord.values import FINITE_RANGE
 from concord_studies import results, scores, selection
 from concord_studies.figures import _axes, style
 from concord_studies.figures.panels import Cell, split_lines
@@ -398,6 +399,7 @@ def list_marks(panels: Sequence[LinePanel], labels: set[Any]) -> Iterator[Artist
     if "_printed" in labels:
         yield style.entry("print", **style.PRINTED)
     if any(line.diverged for panel in panels for line in panel.lines):
-        yield style.entry("diverged", color=style.GRAY, **style.CROSS)
+        text = f"diverged: beyond $10^{{{math.log10(FINITE_RANGE):.0f}}}$"
+        yield style.entry(text, color=style.GRAY, **style.CROSS)
     if "_hollow" in labels:
         yield style.entry("estimated", color=style.GRAY, **style.HOLLOW)

@@ -1,6 +1,7 @@
 """What authors recorded over ours, minus one, in the band in which another run would lie.
 
-The band is our interval about 0, times sqrt(1 + n/m): n our and m the authors' number of chains.
+The band is our interval about 0, times sqrt(1 + n/m): n our and m the authors' number of chains;
+and wider by half of the last digit that they wrote, if the run says which that is.
 """
 
 import math
@@ -28,9 +29,15 @@ class Params(Layer):
         apart = NOTHING
         if record is not None:
             chains = run["chains"]
-            factor = math.sqrt(1 + chains / ((run.get("recorded") or {}).get("chains") or chains))
+            stated = run.get("recorded") or {}
+            factor = math.sqrt(1 + chains / (stated.get("chains") or chains))
+            digits = stated.get("digits")
+            rounding = 0 if digits is None else 0.5 / 10**digits  # of the record
             at = ours.take(np.searchsorted(ours.iteration, record.iteration))
-            lo, hi = (factor * (end / at.value - 1) for end in (at.lo, at.hi))
+            lo, hi = (
+                factor * (end / at.value - 1) + side * rounding / at.value
+                for side, end in ((-1, at.lo), (1, at.hi))
+            )
             lo = np.maximum(lo, -1)  # no record is below zero
             apart = Series(record.iteration, record.value / at.value - 1, lo, hi)
         circles = {**style.CIRCLE, "markeredgecolor": line.look.color, "markersize": 2}

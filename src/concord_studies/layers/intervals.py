@@ -53,7 +53,7 @@ class Params(Layer):
     def legend(self, panels: Sequence[LinePanel], labels: Collection[Any]) -> Iterator[Artist]:
         """Yield an entry for bars, and one for bands."""
         shown = [p for p in panels if any(line.has_finite_interval for line in p.lines)]
-        over = any(panel.params.x.over for panel in panels)
+        over = all(panel.params.x.over for panel in panels)
         beneath = not over and any(line.law is not None for p in panels for line in p.lines)
         says = f"{'estimate, ' if beneath else ''}{self.says}"
         if any(panel.has_bars for panel in shown):

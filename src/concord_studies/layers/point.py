@@ -18,7 +18,7 @@ class Params(Layer):
 
     def show(self, panel: LinePanel) -> LinePanel:
         """Return the panel with the point masses of its posteriors."""
-        metric = f"{panel.params.metric}_point"
+        metric = f"{panel.params.metric.removesuffix('_exact')}_point"
         first = (value for run in panel.cell.runs for value in run.values(metric)[:1])
         values = dict.fromkeys(float(f"{value:.6g}") for value in first)
         levels = [Level(value, "point", style.POINT) for value in values]

@@ -210,10 +210,10 @@ def _reader_text(key: str, value: Any, names: dict[str, str] | None) -> str:
 
     key: the label; "": the value is a label's name. names: other texts.
     """
-    if value is None:
-        return ""
     if text := words.study_text(key, value, names):
         return text if key else text.removesuffix(" =")  # of "rho = 5"
+    if value is None:  # a run without the label; a blank would repeat the row above
+        return "\N{EN DASH}"
     if key == "metric":
         return words.quantity(str(value))
     if key == "agent":

@@ -250,7 +250,7 @@ def test_a_diverged_run_stops_at_a_cross(scale):
     assert [text.get_text() for text in axes.texts if "diverged" in text.get_text()] == [
         "D-ULA: 25 % of the\nchains diverged,\nthe first at $k$ = 37"
     ]
-    assert "diverged" in legend(figure)
+    assert "diverged: beyond $10^{8}$" in legend(figure)
     # A curve that ends early does not shorten the axis.
     assert axes.get_xlim()[1] > 150
 
