@@ -2,8 +2,9 @@
 
 Drawn from the metric family ``draws``, of problems with one dimension: every chain's position is a
 tick on its agent's line, with the density of the agent's exact law above it, scaled to the room
-between two lines; the posterior's density is the gray area behind. Panels share the axis of
-positions, so that motion is seen, but for the last iteration, which is shown closer.
+between two lines, and the posterior's as a gray area behind, scaled alike, so that widths compare.
+Panels share the axis of positions, so that motion is seen, but for the last iteration, which is
+shown closer.
 
 What a researcher writes in a paper's YAML (Tzikas et al., Fig 5)::
 
@@ -43,7 +44,7 @@ def draw(params: Params, runs: Sequence[Measured]) -> Figure:
     """Draw agents' draws and laws over the posterior's density, a row for each run."""
     groups = selection.split(runs, params.rows)
     iterations = _read_rows(runs[0], "draw")["iteration"].unique().tolist()
-    figure = Figure(figsize=(style.FULL, 1.25 * len(groups) + 0.2), layout="constrained")
+    figure = Figure(figsize=(style.FULL, 1.5 * len(groups) + 0.2), layout="constrained")
     table = figure.subplots(len(groups), len(iterations), squeeze=False, sharey=True)
     for row, (value, group) in zip(table, groups, strict=True):
         run = selection.take_single(group, f"row {params.rows} = {value}")
@@ -83,7 +84,7 @@ def _read_rows(run: Measured, metric: str) -> Any:
 def _draw_panel(axes: Axes, run: Measured, k: int) -> None:
     """Draw the posterior's density and the agents' draws of a run at iteration k."""
     mean, sd = (_read_rows(run, f"posterior_{name}")["value"].item() for name in ("mean", "sd"))
-    axes.fill_between(*_compute_bell(mean, sd, 4.5), color=_GRAY, linewidth=0, zorder=1)
+    posterior = _compute_bell(mean, sd, 3.5)
     agents = sorted({int(agent) for agent in _read_rows(run, "draw")["agent"]})
     room = 1 / (len(agents) + 0.5)
     heights = room * (np.arange(len(agents)) + 0.6)
@@ -94,10 +95,12 @@ def _draw_panel(axes: Axes, run: Measured, k: int) -> None:
         draws = metrics.get_group((str(agent), "draw"))
         line: dict[str, Any] = {"linestyle": "", "color": look.color, "alpha": 0.5, "zorder": 2}
         axes.plot(draws, np.full(len(draws), height), **ticks, **line)
+        top = height + 0.8 * room * posterior[1]
+        axes.fill_between(posterior[0], height, top, color=_GRAY, linewidth=0, zorder=1)
         if (str(agent), "law_sd") in metrics.groups:
             mean, sd = (metrics.get_group((str(agent), f"law_{m}")).item() for m in ("mean", "sd"))
             if 0 < sd < np.inf:
-                x, density = _compute_bell(mean, sd, 4)
+                x, density = _compute_bell(mean, sd, 3.5)
                 above = height + 0.8 * room * density
                 axes.plot(x, above, color=look.color, linewidth=0.8, zorder=1.8)
     axes.grid(visible=False)
