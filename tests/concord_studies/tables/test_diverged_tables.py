@@ -80,6 +80,12 @@ def test_without_divergence_there_is_no_note():
     assert "iverged" not in made.markdown() and made.note == ""
 
 
+def test_a_run_that_readers_do_not_see_is_not_named(monkeypatch):
+    monkeypatch.setitem(OPTIONS["final_values"], "shows", {"case": "gossip"})
+    made = tabulated("final_values", map(measured_run, CASES))
+    assert "triggered" in made.csv() and "iverged" not in made.markdown()
+
+
 @pytest.mark.parametrize("kind", ["consensus_decay", "final_values"])
 def test_a_table_of_one_chain_has_values_and_no_intervals(kind):
     made = tabulated(kind, (measured_run(case, chains=1, lost=0) for case in CASES))

@@ -168,6 +168,13 @@ def test_what_differs_names_rows_and_what_belongs_together_is_one_cell(ends):
     assert made.columns[-4:] == ["metric", "value", "lo", "hi"]
 
 
+def test_a_run_without_a_label_has_a_dash_or_the_name_that_a_study_gives_it(ends):
+    del ends[2].run["labels"]["points"]
+    for names, text in ((None, "\N{EN DASH}"), ({"points=None": "all points"}, "all points")):
+        made = final(ends, metrics=["w2_exact"], agents=[0], across=["sampler"], names=names)
+        assert [row[0] for row in made.layout.rows] == ["50", text]
+
+
 def test_two_numbers_of_one_name_are_refused(ends):
     names = {"w2_exact": "distance", "w2_floor": "distance"}
     with pytest.raises(ConcordError, match=r"names: two numbers are called .*distance; name them"):
