@@ -227,7 +227,7 @@ def format_number(value: float | None, lo: float | None = None, hi: float | None
     half = (ends[1] - ends[0]) / 2 if len(ends) == 2 else 0.0
     if abs(value) < 1e-12 and 0 < half < 1e-12:
         return "0"
-    if lo is not None and hi == math.inf > max(lo, value):
+    if lo is not None and hi is not None and lo < hi and len(ends) < 2:
         return f"{_format_exact(value)} [{_format_exact(lo)}, {_format_exact(hi)}]"
     if half <= 0:
         return _format_exact(value)

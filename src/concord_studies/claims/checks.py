@@ -113,6 +113,7 @@ class Margin:
     value, lo, hi: the number and its interval. low, high: the range; the interval lies within it if
     the claim holds, and outside if it does not.
     what: what the number is, such as "ratio". printed: the paper's number, if it states one.
+    of_exact: whether lo and hi are exact numbers, each with digits of its own, and no interval.
     """
 
     value: float
@@ -123,6 +124,7 @@ class Margin:
     high: float = math.inf
     what: str = ""  # of the quantity it is, such as a ratio
     printed: float | None = None
+    of_exact: bool = False
 
     @classmethod
     def from_ends(cls, ends: Iterable[Any], **rule: Any) -> Self:
@@ -132,8 +134,10 @@ class Margin:
     @property
     def text(self) -> str:
         """The number with its interval in words, and for which numbers the rule is met."""
-        number = number_text(self.value, self.lo, self.hi)
-        text = f"{self.what}: {number}" if self.what else number
+        text = number_text(self.value, self.lo, self.hi)
+        if self.of_exact and self.lo < self.hi:
+            text = f"{number(self.value)} [{number(self.lo)}, {number(self.hi)}]"
+        text = f"{self.what}: {text}" if self.what else text
         return f"{text} (rule: {self.range})" if self.range else text
 
     @property
@@ -708,7 +712,9 @@ class Measurement(_Rule):
     def exceed(self, ours: Numbers) -> Result:
         """Return a result with the numbers' text and no cases, since no rule judges them."""
         ends = ours.value.mean(), ours.lo.min(), ours.hi.max()
-        margin = Margin.from_ends(ends, what="mean and range")
+        exact, many = bool((ours.lo == ours.hi).all()), len(ours.value) > 1
+        what = "mean and range" if many else ""
+        margin = Margin.from_ends(ends, what=what, of_exact=exact)
         return Result(Excess(*np.empty((3, 0))), _describe_range(ours), margin)
 
 

@@ -172,10 +172,11 @@ class Numbers:
 def number_text(value: float, lo: float, hi: float) -> str:
     """Return a number as text, with its interval if that has a width.
 
-    lo, hi: the ends of the interval.
+    lo, hi: the ends of the interval, of which one may be infinite; if both are there is none.
     """
-    half = (hi - lo) / 2 if np.isfinite([lo, hi]).all() else 0
-    return words.number(value) if half <= 1e-9 * abs(value) else words.format_number(value, lo, hi)
+    half = (hi - lo) / 2 if lo != hi and np.isfinite([lo, hi]).any() else 0
+    exact = half <= 1e-9 * abs(value)
+    return words.number(value) if exact else words.format_number(value, lo, hi)
 
 
 def plan_numbers(quantity: Quantity, runs: Sequence[Run]) -> Numbers:
