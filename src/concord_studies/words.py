@@ -214,8 +214,39 @@ def number(value: float) -> str:
     return f"{value:.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
+def count_digits(values: Iterable[float]) -> int:
+    """Return how many significant digits exact numbers of one kind need, at most four; whole: 0."""
+    broken = (f"{abs(value):.3e}" for value in values if math.isfinite(value) and value % 1)
+    return max((len(text.partition("e")[0].rstrip("0")) - 1 for text in broken), default=0)
+
+
+def format_cell(value: float | None, lo: float | None, hi: float | None, digits: int) -> str:
+    """Return a number as ``format_number`` does, for the cell of a table.
+
+    An exact number has the digits of its kind, so that zeros at its end stay, and from 100 000 on
+    four of them. A large number with an interval ends at the second digit of its half width.
+    digits: those of ``count_digits``; 0: whole numbers, which are in full.
+    """
+    if value is None or not math.isfinite(value):
+        return format_number(value, lo, hi)
+    if lo is not None and hi is not None and 100 <= (half := (hi - lo) / 2) < math.inf:
+        places = 1 - math.floor(math.log10(half))
+        texts = [f"{round(n, places) + 0:.7g}" for n in (value, lo, hi)]
+        return _shorten_power("{} [{}, {}]".format(*texts))
+    if not digits or abs(value) < 1e-10 or not lo is hi is None:
+        return format_number(value, lo, hi)
+    if abs(value) >= 1e4:
+        return f"{value:.0f}" if abs(value) < 1e5 else _shorten_power(f"{value:.3e}")
+    return f"{value:#.{max(digits, len(f'{abs(value):.0f}'))}g}".removesuffix(".")
+
+
+def _shorten_power(text: str) -> str:
+    """Return a text with large numbers such as 1.522e+08 as 1.522e8."""
+    return re.sub(r"e\+0*", "e", text)
+
+
 def format_number(value: float | None, lo: float | None = None, hi: float | None = None) -> str:
-    """Return a number as a table has it, with its interval if it has one: "33.4 [31.4, 35.2]".
+    """Return a number as text, with its interval if it has one: "33.4 [31.4, 35.2]".
 
     Digits end at the second one of the interval's half width, but show at most four of the number
     behind its point; without an interval there are four. An interval that the digits do not tell

@@ -198,20 +198,21 @@ class LinePanel:
         return 2.0 + 0.5 * (1 - index / len(self.lines))
 
     def choose_places(self, index: int, x: np.ndarray, count: int = 8) -> np.ndarray:
-        """Return the indices of x at which the line ``index`` has marks, about ``count``.
+        """Return the indices of x at which the line ``index`` has marks, at most about ``count``.
 
-        They are as far apart on a log axis as on a linear one, and others for each line, or lines
-        that coincide would hide each other's; over a label each point has one.
+        They are as far apart on a log axis as on a linear one. Lines take places in turn, or marks
+        of lines that coincide would hide each other; over a label, and where places are few, each
+        point has one.
         """
+        marks, lines = count * len(self.lines), len(self.lines)
         if self.params.x.over or len(x) < 2:
             return np.arange(len(x))
-        apart = index / len(self.lines)
+        places = np.arange(0, len(x), max(1, len(x) // marks))
         if self.params.x.scale == "log":
             along = np.log(x)
-            places = along[0] + np.ptp(along) * (np.arange(count) + apart) / count
-            return np.unique(np.searchsorted(along, places).clip(0, len(x) - 1))
-        step = max(1, len(x) // count)
-        return np.arange(int(step * apart), len(x), step)
+            spots = along[0] + np.ptp(along) * np.arange(marks) / marks
+            places = np.unique(np.searchsorted(along, spots))
+        return places[index::lines] if len(places) >= 3 * lines else np.arange(len(x))
 
 
 def read_panel(cell: Cell, scope: Sequence[Measured], params: Params) -> LinePanel:

@@ -20,12 +20,12 @@ from concord.options import Index, Options, Some
 from concord_studies import metrics, words
 from concord_studies.option_notes import NamesLabel, NamesRuns
 from concord_studies.results import Measured
-from concord_studies.selection import matches
+from concord_studies.selection import has, lookup, matches
 from concord_studies.tables import Layout, Table, marks_divergence
 
 SIDES = ("value", "limit")  # the left and the right side of a condition
 Key = tuple[Any, ...]  # of a row: experiment, labels, agent, iteration
-Numbers = dict[str, list[Any]]  # by metric: value and interval, and of a range its other end
+Numbers = dict[str, list[Any]]  # by metric: value and interval
 
 
 class Params(Options):
@@ -52,8 +52,12 @@ class Params(Options):
         NamesRuns("labels of the runs that readers see; the others are in the CSV file alone"),
     ] = None
     agent_ranges: Annotated[
-        bool, "agents by index are one row, with their least and their largest number"
+        bool, "agents by index are two rows, of their least and of their largest number"
     ] = False
+    held: Annotated[
+        dict[str, dict[str, Any]] | None,
+        "by experiment, values of labels that it does not sweep over and that its runs do not tell",
+    ] = None
     names: Annotated[dict[str, str] | None, "other texts for values and metrics"] = None
 
 
@@ -73,7 +77,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     labels = list(dict.fromkeys(label for run in runs for label in run.run["labels"]))
     keys = ["experiment", *labels, "agent", "iteration"]
     rows = [
-        [*_row_key(run, labels), row.agent, int(row.iteration), row.metric, row.value]
+        [*_row_key(run, labels, params), row.agent, int(row.iteration), row.metric, row.value]
         + [None if math.isnan(end) else end for end in (row.lo, row.hi)]
         for run in runs
         for row in _select_rows(run, params)
@@ -83,7 +87,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
             {str(agent): None for run in runs for agent in run.metrics["agent"]}
         )
         raise ConcordError(f"no value of these metrics and agents; the runs have agents {agents}")
-    shown = {_row_key(run, labels) for run in runs if matches(run.run, params.shows or {})}
+    shown = {_row_key(run, labels, params) for run in runs if matches(run.run, params.shows or {})}
     layout = _lay_out(params, keys, [row for row in rows if tuple(row[: len(keys) - 2]) in shown])
     if len(shown) < len(runs):
         layout = replace(layout, more=len(_lay_out(params, keys, rows).rows) - len(layout.rows))
@@ -107,10 +111,15 @@ def _lay_out(params: Params, keys: Sequence[str], rows: Sequence[Sequence[Any]])
     if params.agent_ranges:
         groups = _join_agents(groups, agent)
     dims = [*keys, "metric"]
+    exact: dict[str, list[float]] = {}
+    for numbers in groups.values():
+        for metric, (value, lo, hi) in numbers.items():
+            exact.setdefault(metric, []).extend([value] if lo is None and hi is None else [])
+    digits = {metric: words.count_digits(values) for metric, values in exact.items()}
     cells = {
         (*key, metric): text
         for key, numbers in groups.items()
-        for metric, text in _format_cells(numbers, apart="metric" in params.across).items()
+        for metric, text in _format_cells(numbers, digits, "metric" in params.across).items()
     }
     varies = [len({cell[place] for cell in cells}) > 1 for place in range(len(dims))]
     down = [p for p, name in enumerate(dims) if varies[p] and name not in params.across]
@@ -161,31 +170,43 @@ def _join_network(groups: Mapping[Key, Numbers], agent: int, apart: bool) -> dic
 
 
 def _join_agents(groups: Mapping[Key, Numbers], agent: int) -> dict[Key, Numbers]:
-    """Join the numbered agents of each run into one row, "agents"; return the groups.
+    """Join the numbered agents of each run into two rows; return the groups.
 
-    Its values are the agents' least and largest; nan if one of theirs is. groups: numbers by the
-    keys of rows. agent: the index of the agent in a key.
+    They are of the agents' least and largest number; nan if one of theirs is. groups: numbers by
+    the keys of rows. agent: the index of the agent in a key.
     """
+    ends = {"agents, least": np.min, "agents, largest": np.max}
     joined: dict[Key, dict[str, list[list[Any]]]] = {}
     for key, numbers in groups.items():
-        name = "agents" if key[agent].isdigit() else key[agent]
-        group = joined.setdefault((*key[:agent], name, *key[agent + 1 :]), {})
-        for metric, number in numbers.items():
-            group.setdefault(metric, []).append(number)
-    ranges: dict[Key, Numbers] = {key: {} for key in joined}
-    for key, group in joined.items():
-        for metric, several in group.items():
-            least, most = (float(end([n[0] for n in several])) for end in (np.min, np.max))
-            ranges[key][metric] = several[0] if least == most else [least, None, None, most]
-    return ranges
+        for name in ends if key[agent].isdigit() else [key[agent]]:
+            group = joined.setdefault((*key[:agent], name, *key[agent + 1 :]), {})
+            for metric, number in numbers.items():
+                group.setdefault(metric, []).append(number)
+    return {
+        key: {
+            metric: [float(ends[key[agent]]([n[0] for n in several])), None, None]
+            if key[agent] in ends
+            else several[0]
+            for metric, several in group.items()
+        }
+        for key, group in joined.items()
+    }
 
 
-def _format_cells(numbers: Numbers, apart: bool) -> dict[str, str]:
+def _format_cells(numbers: Numbers, digits: Mapping[str, int], apart: bool) -> dict[str, str]:
     """Return the texts of a row's cells by column, with a value's interval in its cell.
 
-    apart: whether exact numbers and floors have cells of their own.
+    digits: those of exact numbers, by metric. apart: whether exact numbers and floors have cells of
+    their own.
     """
     texts = {}
+
+    def text_of(metric: str, *, alone: bool = False) -> str:
+        """Return the text of a metric's number, ``alone`` without its interval."""
+        value, lo, hi = numbers[metric]
+        lo, hi = (None, None) if alone else (lo, hi)
+        return words.format_cell(value, lo, hi, digits[metric])
+
     for metric, ends in numbers.items():
         base = metric.removesuffix(".value").removesuffix(".limit")
         base = base if apart else base.removesuffix("_exact").removesuffix("_floor")
@@ -193,15 +214,13 @@ def _format_cells(numbers: Numbers, apart: bool) -> dict[str, str]:
             continue
         if metrics.is_condition(metric):
             met = "met" if ends[0] == 1 else "not met" if ends[0] == 0 else ""
-            sides = (numbers.get(f"{metric}.{side}") for side in SIDES)
-            both = " against ".join(words.format_number(*side[:3]) for side in sides if side)
-            texts[metric] = ", ".join(filter(None, [both, met]))
+            sides = (side for end in SIDES if (side := f"{metric}.{end}") in numbers)
+            texts[metric] = ", ".join(filter(None, [" against ".join(map(text_of, sides)), met]))
             continue
-        parts = [words.format_number(*ends[:3]), *map(words.format_number, ends[3:])]
-        texts[metric] = " to ".join(dict.fromkeys(parts))
+        texts[metric] = text_of(metric)
         for other in () if apart else ("exact", "floor"):
             if f"{metric}_{other}" in numbers:
-                texts[metric] += f"; {other} {words.format_number(numbers[f'{metric}_{other}'][0])}"
+                texts[metric] += f"; {other} {text_of(f'{metric}_{other}', alone=True)}"
     return texts
 
 
@@ -236,13 +255,20 @@ def _head_text(key: str, value: Any, names: dict[str, str] | None) -> str:
     return words.label(key, text, names) if is_plain else text
 
 
-def _row_key(run: Measured, labels: Sequence[str]) -> Key:
+def _row_key(run: Measured, labels: Sequence[str], params: Params) -> Key:
     """Return the first entries of the keys of a run's rows: its experiment and labels.
 
-    A run has a reading where its experiment does not sweep over readings, too.
+    A label that its experiment does not sweep over has the value that it holds, in the run, in its
+    sampler or its problem, or as the table says.
     """
-    known = {"reading": run.run.get("reading"), **run.run["labels"]}
-    return run.run["experiment"], *(known.get(label) for label in labels)
+    experiment = run.run["experiment"]
+    held = (params.held or {}).get(experiment, {})
+    values = []
+    for label in labels:
+        places = [label, f"sampler.{label}", f"problem.{label}"]
+        value = next((lookup(run.run, at) for at in places if has(run.run, at)), held.get(label))
+        values.append(None if value is None else str(run.run["labels"].get(label, value)))
+    return experiment, *values
 
 
 def _select_rows(run: Measured, params: Params) -> Iterator[Any]:

@@ -108,6 +108,7 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
     values = selection.distinct(runs, params.by) if params.by else [None]
     lines, notes = [], []
     cells: dict[tuple[int, int], dict[int, str]] = {}  # (row, 0 of print or 1 and so on), column
+    found: dict[int, list[tuple[int, int, list[Any]]]] = {}  # row: (1 and so on, column, numbers)
     for r, row in enumerate(params.rows):
         for number, column in enumerate(params.columns):
             for value, run in _choose_runs(column, row, params.by, values, runs):
@@ -119,10 +120,17 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
                     text = printed if isinstance(printed, str) else format(printed, ".10g")
                     cells.setdefault((r, 0), {})[number] = text
                 if ours[0] is not None or (printed is not None and not row.missing):
-                    cell = "diverged" if ours[4] == "diverged" else words.format_number(*ours[:3])
-                    cells.setdefault((r, 1 + values.index(value)), {})[number] = cell
+                    found.setdefault(r, []).append((1 + values.index(value), number, ours))
                 elif row.missing:
                     notes.append(f"{[*row.group, row.name][0]}: {row.missing}.")
+    for r, in_row in found.items():
+        exact = [
+            ours[0] for *_, ours in in_row if ours[0] is not None and ours[1] is ours[2] is None
+        ]
+        digits = words.count_digits(exact)
+        for kind, number, ours in in_row:
+            cell = "diverged" if ours[4] else words.format_cell(ours[0], ours[1], ours[2], digits)
+            cells.setdefault((r, kind), {})[number] = cell
     by = [params.by] if params.by else []
     return Table(
         ["quantity", "of", *by, "printed", "value", "lo", "hi", "difference", "note"],
@@ -144,8 +152,8 @@ def _lay_out(
         (params.names or {}).get("print", "print"),
         *(words.name(params.by, v, params.names) if params.by else "ours" for v in values),
     ]
-    spare = ("",) * (len(params.rows[0].group) + 1)
-    heads = [*params.heads, *spare][: len(spare)]
+    spare = *("",) * len(params.rows[0].group), "quantity"
+    heads = [*params.heads, *spare[len(params.heads) :]][: len(spare)]
     names = [(*row.group, row.name) for row in params.rows]
     if len(params.columns) == 1:
         shown = sorted({kind for _, kind in cells})
@@ -160,7 +168,7 @@ def _lay_out(
         + [cells[r, kind].get(n, "") for n in range(len(params.columns))]
         for r, kind in sorted(cells)
     ]
-    heads = [*heads, *[params.by.replace("_", " ") if params.by else "numbers of"] * told]
+    heads = [*heads, *[params.by.replace("_", " ") if params.by else "source"] * told]
     return Layout([*heads, *(c.name for c in params.columns)], rows, len(heads))
 
 

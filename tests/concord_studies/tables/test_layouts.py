@@ -49,6 +49,26 @@ def test_numbers_end_where_their_interval_does(numbers, text):
     assert words.format_number(*numbers) == text
 
 
+@pytest.mark.parametrize(
+    ("column", "texts"),
+    [
+        ([(0.05042,), (0.0504,), (1.0,), (0.0,)], ["0.05042", "0.05040", "1.000", "0"]),
+        ([(0.5,), (1.0,)], ["0.5", "1"]),
+        ([(24.4,), (1824.3,), (22022.1,)], ["24.40", "1824", "22022"]),
+        ([(17752803.2,), (3.9e-7,)], ["1.775e7", "3.900e-07"]),
+        ([(199481,), (7,)], ["199481", "7"]),
+        ([(13000.0, 3167.0, 20633.0)], ["13000 [3200, 20600]"]),
+        ([(7.34e8, 3.1e8, 1.2e9)], ["7.3e8 [3.1e8, 1.2e9]"]),
+        ([(float("nan"),), (None,)], ["–", "–"]),
+    ],
+)
+def test_cells_of_one_kind_have_the_same_digits(column, texts):
+    exact = [numbers[0] for numbers in column if numbers[0] is not None and len(numbers) == 1]
+    digits = words.count_digits(exact)
+    cells = [words.format_cell(*(*numbers, None, None)[:3], digits) for numbers in column]
+    assert cells == texts
+
+
 def run(sampler, metrics, reading="published", **labels):
     """Return a run with {(metric, agent): value or (value, lo, hi)}."""
     rows = []
@@ -90,7 +110,7 @@ def test_rows_and_columns_are_those_of_print(methods):
          "missing": "not run"},
     ]  # fmt: skip
     made = printed(rows, methods, by="reading", heads=["data"], names={"released": "as released"})
-    assert made.layout.columns == ["data", "", "reading", "SGD", "Agent 2"]
+    assert made.layout.columns == ["data", "quantity", "reading", "SGD", "Agent 2"]
     assert made.layout.labels == 3
     assert made.layout.rows == [
         ["MNIST", "Mean", "print", "0.974", "0.970"],
@@ -104,7 +124,7 @@ def test_rows_and_columns_are_those_of_print(methods):
     assert made.note == "SVHN: not run."
     made = printed([{**row, "printed": row["printed"][:1]} for row in rows[:2]], methods[:1],
                    columns=METHODS[:1])  # fmt: skip
-    assert made.layout.columns == ["", "", "print", "ours"] and made.layout.labels == 2
+    assert made.layout.columns == ["", "quantity", "print", "ours"] and made.layout.labels == 2
     assert made.layout.rows[1] == ["MNIST", "Number", "332", "330"]
     made = printed(rows, methods, by="reading", heads=["data"], names={"released": "as released"})
     long = ["MNIST; Mean", "SGD", "released", 0.974, 0.9728, 0.9677, 0.978]
@@ -157,8 +177,8 @@ def test_what_differs_names_rows_and_what_belongs_together_is_one_cell(ends):
                  names={"d_ula": "ours"})  # fmt: skip
     assert made.layout.columns == ["points", "agent", "ours", "ADMM"]
     assert made.layout.labels == 2
-    cell = "0.100 [0.090, 0.110]; exact 0.1; floor 0.05"
-    average = "0.200 [0.190, 0.210]; exact 0.2; floor 0.05"
+    cell = "0.100 [0.090, 0.110]; exact 0.10; floor 0.05"
+    average = "0.200 [0.190, 0.210]; exact 0.20; floor 0.05"
     assert made.layout.rows == [
         ["50", "agent 1", cell, "1.100 [1.090, 1.110]; exact 1.1; floor 0.05"],
         ["50", "average", average, average],
@@ -201,13 +221,29 @@ def test_agents_may_be_a_range(ends):
     two = [run("d_ula", {("w2", 0): (0.1, 0.0, 0.2), ("w2", 1): 0.3, ("w2", "average"): 0.2,
                          ("w2_exact", 0): 0.5, ("w2_exact", 1): 0.5})]  # fmt: skip
     made = final(two, metrics=["w2", "w2_exact"], agent_ranges=True)
-    assert made.layout.rows == [["agents", "0.1 to 0.3", "0.5"], ["average", "0.2", ""]]
+    assert made.layout.rows == [
+        ["agents, least", "0.1", "0.5"],
+        ["agents, largest", "0.3", "0.5"],
+        ["average", "0.2", ""],
+    ]
     assert len(made.rows) == 5  # the long form has every agent
     many = {(m, 0): 0.1 for m in "abcdef"} | {(f"{m}_floor", "network"): 0.1 for m in "fedcba"}
     made = final([run("d_ula", many)], metrics=["?", "*_floor"], agent_ranges=True)
     assert made.layout.columns[-6:] == [f"{m} floor" for m in "abcdef"]
     diverged = [run("d_ula", {("w2", 0): 0.1, ("w2", 1): float("nan")})]  # which is no range of one
-    assert final(diverged, metrics=["w2"], agent_ranges=True).layout.rows == [["\N{EN DASH}"]]
+    assert final(diverged, metrics=["w2"], agent_ranges=True).layout.rows == [
+        ["agents, least", "\N{EN DASH}"],
+        ["agents, largest", "\N{EN DASH}"],
+    ]
+
+
+def test_labels_that_an_experiment_does_not_sweep_over_are_filled_in():
+    swept = run("d_ula", {("w2", 0): 0.1}, gradients="full", step_size="0.5")
+    other = Measured({**swept.run, "experiment": "f", "labels": {}, "sampler": {"step_size": 0.1}},
+                     swept.metrics)  # fmt: skip
+    made = final([swept, other], metrics=["w2"], held={"f": {"gradients": "batches"}})
+    assert made.columns[:5] == ["experiment", "sampler", "reading", "gradients", "step_size"]
+    assert [row[3:5] for row in made.rows] == [["full", "0.5"], ["batches", "0.1"]]
 
 
 def test_rows_that_readers_do_not_see_are_in_the_csv_file(ends):

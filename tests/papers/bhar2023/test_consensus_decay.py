@@ -58,7 +58,7 @@ def test_a_row_is_a_step_size() -> None:
     params = build(consensus_decay.Params, {"pair": "training"}, "options")
     layout = consensus_decay.tabulate(params, runs).layout
     assert [row[0] for row in layout.rows] == ["0.001", "0.002", "all"]
-    assert [bool(text) for text in layout.rows[-1]] == [True, False, False, False, True]
+    assert [bool(text) for text in layout.rows[-1]] == [True, *[False] * 4, True]
 
 
 def test_one_chain_has_no_rates() -> None:

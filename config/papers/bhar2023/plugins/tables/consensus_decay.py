@@ -64,6 +64,8 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
             floor = results.series(run, "consensus_floor", "network")
             rows.append([text, step, *(float(x[-1]) for x in (floor.value, floor.lo, floor.hi))])
         rows.append(["p of what triggering adds, k^-p", step, *_decay(plain, triggered, rng)])
+        decay = selection.lookup(triggered.run, "sampler.decay")
+        rows.append(["delta_e of the bound, k^-delta_e", step, decay, None, None])
         plateaus.append(plain)
     if len(steps) > 1:
         redrawn = [_redraw(run, "consensus_floor", rng)[1] for run in plateaus]

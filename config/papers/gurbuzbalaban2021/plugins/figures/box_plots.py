@@ -135,6 +135,7 @@ def _draw_boxes(
     if lost:
         heights, top = np.full(len(lost), 0.97), axes.get_xaxis_transform()
         axes.plot(lost, heights, transform=top, color=edge, **_CROSS)
+    axes.set_xticks(reached)
     axes.set_xlim(reached[0] - 0.7 * apart, reached[-1] + 0.7 * apart)
     axes.grid(False, axis="x")
     return boxes
