@@ -258,15 +258,16 @@ def _head_text(key: str, value: Any, names: dict[str, str] | None) -> str:
 def _row_key(run: Measured, labels: Sequence[str], params: Params) -> Key:
     """Return the first entries of the keys of a run's rows: its experiment and labels.
 
-    A label that its experiment does not sweep over has the value that it holds, in the run, in its
-    sampler or its problem, or as the table says.
+    A label that its experiment does not sweep over has the value that the table says, or else that
+    it holds, in the run, in its sampler or its problem.
     """
     experiment = run.run["experiment"]
     held = (params.held or {}).get(experiment, {})
     values = []
     for label in labels:
         places = [label, f"sampler.{label}", f"problem.{label}"]
-        value = next((lookup(run.run, at) for at in places if has(run.run, at)), held.get(label))
+        found = (lookup(run.run, at) for at in places if has(run.run, at))
+        value = held[label] if label in held else next(found, None)
         values.append(None if value is None else str(run.run["labels"].get(label, value)))
     return experiment, *values
 
