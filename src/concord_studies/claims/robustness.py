@@ -27,10 +27,8 @@ from concord_studies.provenance import read_provenance
 
 BASE, SEED = "base", "seed_"
 
-COLUMNS = (
-    *("claim", "case", "reading", "universe", "verdict", "ours"),
-    *("value", "lo", "hi", "low", "high", "what", "printed"),  # claims.checks.Margin
-)
+OF_MARGIN = ("value", "lo", "hi", "low", "high", "what", "printed")
+COLUMNS = ("claim", "case", "reading", "universe", "verdict", "ours", *OF_MARGIN)
 NUMBERS = ("value", "lo", "hi", "low", "high", "printed")
 Row = Mapping[str, Any]
 
@@ -53,7 +51,7 @@ def build_row(claim: str, case: str, reading: str, universe: str, judgement: Jud
     judgement: of the case there.
     """
     margin = judgement.margin
-    numbers = [None] * 7 if margin is None else vars(margin).values()
+    numbers = [getattr(margin, name, None) for name in OF_MARGIN]  # None without a margin
     cells = (claim, case, reading, universe, judgement.verdict, judgement.ours, *numbers)
     return dict(zip(COLUMNS, cells, strict=True))
 

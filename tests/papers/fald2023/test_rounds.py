@@ -114,7 +114,7 @@ def printed_row(name):
     """Return a row of Table 1, an array of p_c by the step, largest first."""
     text = (everything.ROOT / "config/papers/fald2023/figures.yaml").read_text()
     rows = yaml.safe_load(text)["tables"]["table1"]["options"]["rows"]
-    (row,) = (row for row in rows if row["group"] == [name] and "printed" in row)
+    (row,) = (row for row in rows if row["name"] == name)
     return np.array(row["printed"], dtype=float).reshape(3, 3)
 
 
