@@ -377,13 +377,14 @@ def mark_divergence(panel: LinePanel, axes: Axes) -> None:
     arrow: dict[str, Any] = {"arrowstyle": "->", "linewidth": 0.6, "shrinkB": 4, "relpos": (0, 0.5)}
     look = {"ha": "right", "va": "top", "fontsize": style.SMALL, "bbox": style.PLATE, "zorder": 4}
     look |= {"textcoords": "axes fraction", "in_layout": False}
-    height = 0.91
+    height = top_text = 0.91
     for inside, at, last, text, color in sorted(
         notes.values(), key=lambda note: (note[0], note[1] if note[0] else -note[1])
     ):
         look |= {"color": color, "arrowprops": {**arrow, "color": color}}
         coordinates: Any = "data" if inside else ("data", "axes fraction")
-        axes.annotate(text, (at, last if inside else 0.99), (0.99, height), coordinates, **look)
+        tip = 0.99 if height == top_text else 0.95  # lower ones pass below crosses on the right
+        axes.annotate(text, (at, last if inside else tip), (0.99, height), coordinates, **look)
         height -= 0.1 * (1 + text.count("\n"))
 
 
@@ -398,7 +399,8 @@ def list_marks(panels: Sequence[LinePanel], labels: set[Any]) -> Iterator[Artist
         having = [p for p in panels if any(of.kind == kind for of in p.params.layers)]
         yield from layer.legend(having, labels)
     if "_printed" in labels:
-        yield style.entry("print", **style.PRINTED)
+        text = (panels[0].params.names or {}).get("print", "print")
+        yield style.entry(text, **style.PRINTED)
     if any(line.diverged for panel in panels for line in panel.lines):
         text = f"diverged: beyond $10^{{{math.log10(FINITE_RANGE):.0f}}}$"
         yield style.entry(text, color=style.GRAY, **style.CROSS)

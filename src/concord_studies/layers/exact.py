@@ -34,8 +34,11 @@ class Params(Layer):
     def legend(self, panels: Sequence[LinePanel], labels: Collection[Any]) -> Iterator[Artist]:
         """Yield entries where some lines are laws and others estimates, or pale lines have none."""
         lines = [line for panel in panels for line in panel.lines]
-        if len({line.law is not None for line in lines}) == 2:
+        known = {line.law is not None for line in lines}
+        if len(known) == 2:
+            yield style.entry("exact law, if with a pale estimate", color=style.GRAY)
+        elif True in known and lines[0].has_interval:
             yield style.entry("exact law (with a pale estimate)", color=style.GRAY)
-        elif lines and lines[0].law is not None and not lines[0].has_interval:
+        elif True in known:
             says = "one chain" if lines[0].run.run.get("chains") == 1 else "estimate"
             yield style.entry(says, color=style.lighten(style.GRAY), linewidth=0.7)

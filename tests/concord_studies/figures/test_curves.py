@@ -59,6 +59,7 @@ def test_a_panel_per_topology_shows_the_table(by_topology):
         "agent 2",
         "average",
         "estimate, 95 % interval",
+        "exact law (with a pale estimate)",
         "floor of 1000 exact draws",
     ]
 

@@ -27,7 +27,7 @@ from concord_studies.results import Measured
 _DOT: dict[str, Any] = {"linestyle": "", "marker": "o", "markeredgewidth": 0, "rasterized": True}
 _POSTERIOR = "#ffd92f"  # the one hue that neither shards nor draws have
 SMALL = 0.15  # draws whose extent is a smaller part of the points' are enlarged
-INSET = (0.25, 0.4)  # width and height, parts of the panel
+INSET = (0.2, 0.29)  # width and height, parts of the panel
 
 
 class Params(Options):
@@ -92,12 +92,12 @@ def _enlarge(axes: Axes, points: np.ndarray, draws: np.ndarray, exact: np.ndarra
         inside = (at.T - place) / INSET
         return int(((inside > 0) & (inside < 1)).all(axis=1).sum())
 
-    places = [(float(x), y) for y in (0.01, 0.57) for x in np.linspace(0.01, 0.69, 18)]
+    places = [(float(x), y) for y in (0.01, 0.69) for x in np.linspace(0.01, 0.77, 20)]
     inset = axes.inset_axes((*min(places, key=count), *INSET), zorder=3)
     inset.plot(*draws, color=style.BLACK, markersize=1.2, **_DOT)
     if exact is not None:
         inset.plot(*exact, color=_POSTERIOR, markersize=1.2, **_DOT)
-    times = float((room * INSET / (1.1 * np.ptp(draws, axis=1))).min())
+    times = float((room * INSET / (1.3 * np.ptp(draws, axis=1))).min())
     middle, half = (draws.min(axis=1) + draws.max(axis=1)) / 2, room * INSET / times / 2
     (left, bottom), (right, top) = middle - half, middle + half
     inset.set(xlim=(left, right), ylim=(bottom, top), xticks=[], yticks=[])
