@@ -17,9 +17,10 @@ import numpy as np
 
 from concord.errors import ConcordError
 from concord.options import Index, Options, Some
+from concord.values import FINITE_RANGE
 from concord_studies import metrics, words
 from concord_studies.option_notes import NamesLabel, NamesRuns
-from concord_studies.results import Measured
+from concord_studies.results import Measured, divergence
 from concord_studies.selection import has, lookup, matches
 from concord_studies.tables import Layout, Table, marks_divergence
 
@@ -88,7 +89,17 @@ def tabulate(params: Params, runs: Sequence[Measured]) -> Table:
         )
         raise ConcordError(f"no value of these metrics and agents; the runs have agents {agents}")
     shown = {_row_key(run, labels, params) for run in runs if matches(run.run, params.shows or {})}
-    layout = _lay_out(params, keys, [row for row in rows if tuple(row[: len(keys) - 2]) in shown])
+    lost = {_row_key(run, labels, params) for run in runs if divergence(run) is not None}
+    told = [
+        # The note below names runs that diverged: of such a number no digit says anything.
+        [
+            *row[:-3],
+            *([math.nan, None, None] if key in lost and abs(row[-3]) > FINITE_RANGE else row[-3:]),
+        ]
+        for row in rows
+        if (key := tuple(row[: len(keys) - 2])) in shown
+    ]
+    layout = _lay_out(params, keys, told)
     if len(shown) < len(runs):
         layout = replace(layout, more=len(_lay_out(params, keys, rows).rows) - len(layout.rows))
     return Table([*keys, "metric", "value", "lo", "hi"], rows, layout)
