@@ -345,3 +345,11 @@ def test_printed_tables_are_the_papers(table):
             numbers = [n if isinstance(n, str) else format(n, ".10g") for n in row.printed]
             shown.append(" ".join([*row.group, row.name, *numbers]))
     assert shown == PRINTED[table]
+
+
+def test_no_digits_are_told_of_what_grew_without_end():
+    lost = {("w2", 0): 3.6e56, ("w2", 1): 0.1, ("diverged_first", "network"): 44.0}
+    made = final([run("d_ula", lost)], metrics=["w2"], across=["agent"])
+    assert made.layout.rows == [["\N{EN DASH}", "0.1"]]
+    assert [row[-3] for row in made.rows] == [3.6e56, 0.1]  # the long form has them
+    assert "iteration 44" in made.note
