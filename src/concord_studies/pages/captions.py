@@ -244,18 +244,17 @@ def _list_samplers(
     for (name, *_), group in _group(runs, name_and_key).items():
         readings = {run["reading"] for run in group}
         part = "" if readings == every else f", {words.join_alternatives(sorted(readings))}"
-        options = [_list_options("samplers", run["sampler"]) for run in group]
+        options = _list_varied("samplers", [run["sampler"] for run in group])
         pairs.append((name + part, _join_options(options)))
     return pairs
 
 
-def _join_options(
-    options: Sequence[Mapping[str, str]], usual: Mapping[str, str] | None = None
-) -> str:
-    """Return a text of options with all their values; ``usual``: defaults of those left out."""
+def _join_options(options: Sequence[Mapping[str, str]]) -> str:
+    """Return a text of options with all their values."""
     keys = dict.fromkeys(key for one in options for key in one)
-    every = [{**(usual or {}), **one} for one in options]
-    values = {key: words.join_alternatives(one[key] for one in every if key in one) for key in keys}
+    values = {
+        key: words.join_alternatives(one[key] for one in options if key in one) for key in keys
+    }
     return "; ".join(f"{key.replace('_', ' ')} {value}" for key, value in values.items())
 
 
@@ -267,10 +266,19 @@ def _describe_kinds(package: str, chosen: Iterable[Mapping[str, Any]], what: str
     texts = []
     for kind, group in _group(chosen, lambda one: one["kind"]).items():
         text = words.kind_in_sentence(what, kind)
-        usual = _default_texts(kinds.find(package, kind, package).Params)
-        options = _join_options([_list_options(package, one) for one in group], usual)
+        options = _join_options(_list_varied(package, group))
         texts.append(f"{text} ({options})" if options else text)
     return words.join_alternatives(texts)
+
+
+def _list_varied(package: str, chosen: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Return the texts of components' options that differ from their defaults in any of them."""
+    stated = [_list_options(package, one) for one in chosen]
+    keys = {key for one in stated for key in one}
+    for one, component in zip(stated, chosen, strict=True):
+        usual = _default_texts(options_of(kinds.find(package, component["kind"], package)))
+        one.update({key: text for key, text in usual.items() if key in keys - one.keys()})
+    return stated
 
 
 def _list_options(package: str, chosen: Mapping[str, Any]) -> dict[str, str]:
