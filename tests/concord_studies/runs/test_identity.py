@@ -1,5 +1,6 @@
 """The identity of a run: its document states every option, so a default that changes is seen."""
 
+from importlib import import_module
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -47,7 +48,15 @@ def change_default(patch, module, field, other):
     own = {"__annotations__": {field.name: field.type}, field.name: other}
     changed = type(owner)(owner.__name__, (owner,), {**own, "__module__": owner.__module__})
     if isinstance(module, type):
-        patch.setattr(kinds, "kind_in_module", lambda room, of: changed)
+        found = kinds.kind_in_module
+
+        def kind_in_module(room, of):
+            return changed if (kind := found(room, of)) is module else kind
+
+        patch.setattr(kinds, "kind_in_module", kind_in_module)
+        patch.setattr(  # which remembers
+            kinds, "_import_built_in", lambda room, of: kind_in_module(room, import_module(of))
+        )
     else:
         patch.setattr(module, "Params", changed)
 
