@@ -25,7 +25,8 @@ ELSEWHERE = {
     "sinkhorn": r".*_set_.*",
     "stable_step": r".*\.fusion",
     "theorem3": "theorem3_.*|lemma2_.*|posterior_covariance_max",
-    "theorems": r"w2_most_mean|theorem2\.(r|D|C1|C1_bar|lemma7_factor|E\|x0 - .*|E\|xbar0 .*|\|grad .*)"
+    "theorems": r"w2_most_mean"  # of mini-batches
+    r"|theorem2\.(r|D|C1|C1_bar|lemma7_factor|E\|x0 - .*|E\|xbar0 .*|\|grad .*)"
     r"|theorem10.*|lemma\d+.*",
     "predictions": r".*_(mnist|svhn).*",
     "predictive": "mse|coverage",  # of regressions
