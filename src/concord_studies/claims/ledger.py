@@ -58,6 +58,12 @@ class ReadingVerdict:
         return [row for row in self.rows if row["verdict"] == self.verdict]
 
     @property
+    def label(self) -> str:
+        """The verdict as readers see it, which says so if only some cases fail."""
+        partly = self.verdict == verdicts.FAILS and len(self._deciding_rows) < len(self.rows)
+        return f"{self.verdict}{', in part' * partly}"
+
+    @property
     def is_committed(self) -> bool:
         """Whether the verdict is a committed one, and was not judged here."""
         return self.rows[0].get("ours") == COMMITTED

@@ -267,7 +267,7 @@ def _fold_verdict(entry: ReadingVerdict | None, names: Mapping[str, str] | None)
         lines = [f"{case}. {ours}" for case, ours in zip(cases, lines, strict=True)]
         summary = f"{len(cases)} cases"
     lines += filter(None, dict.fromkeys(row["multiverse"] for row in entry.rows))
-    text = "; ".join(filter(None, [entry.verdict, entry.count_cases(names)]))
+    text = "; ".join(filter(None, [entry.label, entry.count_cases(names)]))
     return Folded(text, summary, tuple(lines))
 
 

@@ -32,6 +32,15 @@ PARTS = {
     "holds": ("What holds", 6),
     "neither": ("What is measured, or outside the conditions of a theorem", 0),
 }
+# The kinds of sentences that are counted of a paper, and those counts in a sentence.
+COUNTED = {
+    "fails in all": "fail in all",
+    "fails in part": "fail in part",
+    "open": "open",
+    "not run": "not run",
+    "holds": "hold",
+    "neither": "only measured, or outside the conditions of a theorem",
+}
 # The columns of a table of papers.
 PARTS_OF_TABLE = ("fails in all", "fails in part", "open", "holds")
 # How documents count those of our own sentences that they do not state.
@@ -65,6 +74,14 @@ class Sentence:
         return next(part for part in PARTS if part in parts)
 
     @property
+    def counted_as(self) -> str:
+        """Return the kind of sentences, of ``COUNTED``, with which the sentence is counted."""
+        if self.part == "fails":
+            return "fails in all" if self.failing_share == 1 else "fails in part"
+        open_ones = {e.verdict for e in self.entries if part_of(e.verdict) == "open"}
+        return NOT_RUN if open_ones == {NOT_RUN} else self.part
+
+    @property
     def is_ours(self) -> bool:
         """Return whether the sentence is about a paper, which does not make it."""
         return self.first_row["source"] == OUR_SENTENCE
@@ -82,9 +99,18 @@ class Sentence:
     @property
     def verdict(self) -> str:
         """Return the verdicts in words, each with its readings: "holds (published, released)"."""
+        return self._name_readings([entry.verdict for entry in self.entries])
+
+    @property
+    def label(self) -> str:
+        """Return the verdicts as ``verdict`` does, each marked if only some cases fail."""
+        return self._name_readings([entry.label for entry in self.entries])
+
+    def _name_readings(self, verdicts: Iterable[str]) -> str:
+        """Return verdicts in words, one of each reading, those that are the same once."""
         readings: dict[str, list[str]] = {}
-        for entry in self.entries:
-            verdict = f"{entry.verdict}, committed" if entry.is_committed else entry.verdict
+        for entry, verdict in zip(self.entries, verdicts, strict=True):
+            verdict = f"{verdict}, committed" if entry.is_committed else verdict
             readings.setdefault(verdict, []).append(entry.named_reading)
         texts = [(verdict, ", ".join(filter(None, of))) for verdict, of in readings.items()]
         return "; ".join(f"{verdict} ({of})" if of else verdict for verdict, of in texts)
@@ -198,17 +224,15 @@ def _summarize(judged: Sequence[Sentence]) -> str:
 
 
 def count_parts(sentences: Iterable[Sentence]) -> Counter[str]:
-    """Return how many sentences fail in all cases and readings, or in part, are open, or hold."""
-    failing = {True: "fails in all", False: "fails in part"}
-    return Counter(
-        failing[one.failing_share == 1] if one.part == "fails" else one.part for one in sentences
-    )
+    """Return how many sentences there are of each kind of ``COUNTED``."""
+    return Counter(one.counted_as for one in sentences)
 
 
 def count_sentences(rows: Iterable[Row]) -> list[str]:
     """Return a Markdown table of how many sentences of each study fail, are open, or hold.
 
-    Those about a paper that are ours are counted apart: "5 + 2".
+    What was not run is among what is open. Those about a paper that are ours are counted apart:
+    "5 + 2".
     """
     of_studies: dict[str, list[Sentence]] = {}
     for one in group_by_sentence(rows):
@@ -217,6 +241,8 @@ def count_sentences(rows: Iterable[Row]) -> list[str]:
     for paper, sentences in sorted(of_studies.items()):
         ours = count_parts(one for one in sentences if one.is_ours)
         counts = count_parts(one for one in sentences if not one.is_ours)
+        for counted in (ours, counts):
+            counted["open"] += counted[NOT_RUN]
         shown = (f"{counts[n]} + {ours[n]}" if ours[n] else str(counts[n]) for n in columns)
         table.append([f"`{paper}`", *shown])
     return markdown_table(["study", *columns], table)
@@ -236,7 +262,7 @@ def format_sentence(sentence: Sentence, names: Mapping[str, str] | None, smoke: 
         number = ""
     elif number and len(entry.rows) > 1 and not cases:
         number = f"{words.case(entry.deciding['case'], names)}, {number}"
-    parts = [markdown(row["says"]), f"**{markdown(sentence.verdict)}.**"]
+    parts = [markdown(row["says"]), f"**{markdown(sentence.label)}.**"]
     # As sentences: the first letter large, a full stop at the end.
     parts += [markdown(f"{t[0].upper()}{t[1:].rstrip('.')}.") for t in (cases, number) if t]
     if entry.deciding["because"] and not smoke:
@@ -246,8 +272,9 @@ def format_sentence(sentence: Sentence, names: Mapping[str, str] | None, smoke: 
 
 def format_shortly(sentence: Sentence) -> str:
     """Return a sentence in Markdown with its verdicts and the number that decides, not why."""
-    row, number = sentence.first_row, sentence.deciding_reading.deciding["number"]
+    row, entry = sentence.first_row, sentence.deciding_reading
     whose = "Our sentence. " if row["source"] == OUR_SENTENCE else ""
-    shown = number.partition("; not met")[0]
-    text = f" {markdown(shown[0].upper() + shown[1:])}." if shown else ""
-    return f"{markdown(whose + row['says'])} **{markdown(sentence.verdict)}.**{text}"
+    cases = entry.count_cases().partition(":")[0]
+    parts = [cases, entry.deciding["number"].partition("; not met")[0]]
+    texts = (f" {markdown(part[0].upper() + part[1:])}." for part in parts if part)
+    return f"{markdown(whose + row['says'])} **{markdown(sentence.label)}.**{''.join(texts)}"

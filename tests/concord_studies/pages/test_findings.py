@@ -60,10 +60,18 @@ def test_sentences_are_counted_once_and_shown_with_their_number():
     rows += [row("b", "does not hold"), row("e", "does not hold"), row("c", "not run")]
     sentences = findings.group_by_sentence(rows)
     counts = findings.count_parts(sentences)
-    assert [counts[part] for part in findings.PARTS_OF_TABLE] == [2, 1, 1, 0]
+    assert [counts[part] for part in findings.COUNTED] == [2, 1, 0, 1, 0, 0]
     assert findings.format_shortly(sentences[0]) == (
         "a is so. **does not hold (published); holds (released).** Exact W2: 3 (rule: at most 1)."
     )
+
+
+def test_a_verdict_says_if_only_some_cases_fail():
+    cases = [row("a", verdict, case=f"n={n}") for n, verdict in enumerate((FAILS, "holds"))]
+    (one,) = findings.group_by_sentence([*cases, row("a", "holds", reading="released")])
+    assert one.label == "does not hold, in part (published); holds (released)"
+    assert f"**{one.label}.** Fails in 1 of 2 cases." in findings.format_shortly(one)
+    assert f"**{one.label}.** Fails in 1 of 2 cases: " in half_page(*one.rows)
 
 
 def test_sentences_that_the_paper_does_not_make_come_last():

@@ -31,6 +31,8 @@ from concord_studies.pages import notebooks
 from concord_studies.pages.site import claims, front, papers, reference
 
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "config/README.md", "docs")
+# The site's pages to which documents lead where they say what "`make site` has".
+SITE_PAGES = {"samplers": "reference/samplers", "python": "reference/python"}
 LINKED = ("src", "profiles", "workflow", "envs", "LICENSE")  # what documents link to
 # What the theme draws in the color of the project.
 BRAND = ("color-brand-primary", "color-brand-content", "color-link--visited")
@@ -110,6 +112,7 @@ def site(
         for page in sorted(pages.rglob("*.html")):
             if (weight := weigh(page)) > HEAVIEST:
                 print(f"{page.relative_to(pages)}: {weight / 1e6:.1f} MB", file=sys.stderr)
+        _size_pictures(pages)
         shutil.rmtree(output, ignore_errors=True)
         shutil.copytree(pages, output)
 
@@ -285,6 +288,9 @@ def _copy_documents(source: Path) -> dict[str, list[str]]:
     for path in (source / "docs").glob("*.md"):
         title, _, rest = read_text(path).partition("\n\n")
         entries = index_entries([path.stem.replace("-", " ")])
+        if page := SITE_PAGES.get(path.stem):
+            for begins, word in ((r"(?<=\n\n)", "This"), ("", "this")):
+                rest = re.sub(rf"{begins}`make site`(?= has)", f"[{word} site](/{page}.md)", rest)
         path.write_text("\n".join([title, "", *entries, rest]), "utf-8")
     index = source / "docs" / "index.md"
     if not index.exists():
@@ -315,6 +321,39 @@ def _lighten_pictures(pages: Path) -> None:
     for page in pages.rglob("*.html"):
         text = read_text(page)
         page.write_text(re.sub(r'(_images/[^"]*)\.png"', r'\1.webp"', text), "utf-8")
+
+
+def _size_pictures(pages: Path) -> None:
+    """Write the size of pictures into pages, whose places then stay as pictures are loaded."""
+    sizes: dict[Path, str] = {}
+
+    def add_size(found: re.Match[str]) -> str:
+        """Return a picture's tag with its size in place of the style that Sphinx gave it."""
+        path = (folder / unquote(found[2])).resolve()
+        if path not in sizes:
+            sizes[path] = _read_size(path)
+        tag = f"{found[1]}{found[3]}".replace(' style="width: 100%;"', "")
+        return f"{tag}{sizes[path]}{found[4]}"
+
+    for page in pages.rglob("*.html"):
+        folder = page.parent
+        text = re.sub(r'(<img [^>]*?src="([^":]+)")([^>]*?)( ?/?>)', add_size, read_text(page))
+        page.write_text(text, "utf-8")
+
+
+def _read_size(path: Path) -> str:
+    """Return width and height of a picture in CSS pixels, as attributes of HTML; "" if unknown."""
+    if path.suffix == ".svg":
+        found = re.search(r'<svg[^>]*? width="([\d.]+)pt" height="([\d.]+)pt"', read_text(path))
+        size = [round(float(points) * 4 / 3) for points in found.groups()] if found else []
+    elif path.suffix in (".webp", ".png", ".jpg"):
+        from PIL import Image  # of matplotlib
+
+        with Image.open(path) as picture:
+            size = list(picture.size)
+    else:
+        size = []
+    return f' width="{size[0]}" height="{size[1]}"' if size else ""
 
 
 def weigh(page: Path) -> int:

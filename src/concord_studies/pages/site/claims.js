@@ -8,22 +8,26 @@ const selects = [...document.querySelectorAll("select[data-column]")];
 const asked = new URLSearchParams(location.search);
 
 function values(row, column) {
+  if (column === "counted as") return [row.querySelector("[data-kind]").dataset.kind];
   const text = row.cells[heads.indexOf(column)].textContent.trim().replace(`${column}: `, "");
   return column === "sampler" || column === "verdict" ? text.split(/, |: | (?=committed$)/) : [text];
 }
 
 function show() {
   const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const counts = {};
+  const [counts, sentences] = [{}, new Set()];
   for (const row of rows) {
     const text = row.textContent.toLowerCase();
     const fits = (select) => !select.value || values(row, select.dataset.column).includes(select.value);
     row.hidden = !(selects.every(fits) && wanted.every((word) => text.includes(word)));
     const verdict = values(row, "verdict")[0];
     counts[verdict] = (counts[verdict] ?? 0) + !row.hidden;
+    if (!row.hidden) sentences.add(row.querySelector("a[id]").href);
   }
   const all = Object.entries(counts).filter(([, number]) => number);
-  count.textContent = all.map(([verdict, number]) => `${number} ${verdict}`).join(", ") || "none";
+  const told = all.map(([verdict, number]) => `${number} ${verdict}`).join(", ");
+  const number = `${sentences.size} sentence${sentences.size === 1 ? "" : "s"}`;
+  count.textContent = told ? `${number}, in all readings: ${told}` : "none";
 }
 
 for (const select of selects) {

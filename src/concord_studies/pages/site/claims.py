@@ -1,9 +1,10 @@
 """The page of all claims: one table, a row for each sentence in each reading, that readers filter.
 
-The address keeps what is chosen: ``claims.html?paper=...&verdict=holds``.
+The address keeps what is chosen: ``claims.html?paper=...&verdict=holds``. A count of sentences
+leads to the rows of those that it counts: ``claims.html?paper=...&counted+as=fails+in+part``.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from urllib.parse import urlencode
@@ -18,16 +19,22 @@ from concord_studies.claims.ledger import (
     scores,
     unmark_committed,
 )
-from concord_studies.claims.verdicts import FAILS, part_of
+from concord_studies.claims.verdicts import part_of
 from concord_studies.configuration.study import Study
 from concord_studies.markup import fence, fold, line, markdown, markdown_table
 from concord_studies.pages import claims as of_claims
 from concord_studies.pages.captions import name_sampler
-from concord_studies.pages.findings import PARTS, Sentence, group_by_sentence
+from concord_studies.pages.findings import (
+    COUNTED,
+    PARTS,
+    Sentence,
+    count_parts,
+    group_by_sentence,
+)
 
 SCRIPT, TABLE = Path(__file__).parent / "claims.js", "claims.csv"
 COLUMNS = ("paper", "sentence", "sampler", "reading", "verdict", "number")
-FILTERS = ("paper", "sampler", "reading", "verdict")
+FILTERS = ("paper", "sampler", "reading", "verdict", "counted as")  # the last is in no column
 PLACES = "claims"  # the class of the table, in which the script looks
 
 
@@ -59,9 +66,28 @@ def claims_table(studies: Mapping[str, Study], rows: Sequence[Row], seeds: str) 
     )
 
 
-def link_claims(text: str, **chosen: str) -> str:
-    """Return a link to the page, in HTML, at which ``chosen`` columns have these values."""
-    return f'<a class="count" href="claims.html?{escape(urlencode(chosen))}">{markdown(text)}</a>'
+def link_count(text: str, study: Study, kind: str, root: str = "") -> str:
+    """Return a link, in HTML, to the sentences of a study that are counted as of a kind.
+
+    root: path from the page with the link to the site's folder, "../".
+    """
+    chosen = urlencode({"paper": study.name, FILTERS[-1]: kind})
+    return f'<a class="count" href="{root}claims.html?{escape(chosen)}">{markdown(text)}</a>'
+
+
+def link_counts(study: Study, sentences: Iterable[Sentence]) -> str:
+    """Return a line that counts a study's sentences, for its page; "" if there is none.
+
+    Those that a paper does not make are not counted.
+    """
+    counts = count_parts(one for one in sentences if not one.is_ours)
+    told = (
+        link_count(f"{counts[kind]} {text}", study, kind, "../")
+        for kind, text in COUNTED.items()
+        if counts[kind]
+    )
+    number = counts.total()
+    return f"{number} sentence{'s' * (number != 1)}: {', '.join(told)}." if number else ""
 
 
 def _list_rows(studies: Mapping[str, Study], rows: Sequence[Row]) -> Iterator[list[str]]:
@@ -80,7 +106,7 @@ def _list_rows(studies: Mapping[str, Study], rows: Sequence[Row]) -> Iterator[li
                 _link_sentence(sentence, entry),
                 markdown(", ".join(_name_samplers(studies[key], entry))),
                 markdown(entry.named_reading),
-                _badge(entry) + " committed" * entry.is_committed,
+                _badge(sentence, entry) + " committed" * entry.is_committed,
                 _state_number(studies[key], entry),
             ]
 
@@ -107,11 +133,11 @@ def _name_samplers(study: Study, entry: ReadingVerdict) -> list[str]:
     return list(dict.fromkeys(line(name_sampler(study, run)) for run in runs))
 
 
-def _badge(entry: ReadingVerdict) -> str:
-    """Return a verdict in HTML, with the color of its part of the page."""
-    partly = entry.verdict == FAILS and any(row["verdict"] != FAILS for row in entry.rows)
-    text = f"{entry.verdict}{', in part' * partly}"
-    return f'<span class="badge {part_of(entry.verdict)}">{escape(text)}</span>'
+def _badge(sentence: Sentence, entry: ReadingVerdict) -> str:
+    """Return a verdict in HTML, with its color, and as what the sentence is counted."""
+    kind = OUR_SENTENCE if sentence.is_ours else sentence.counted_as
+    badge = f'<span class="badge {part_of(entry.verdict)}" data-kind="{kind}">'
+    return f"{badge}{escape(entry.label)}</span>"
 
 
 def _state_number(study: Study, entry: ReadingVerdict) -> str:

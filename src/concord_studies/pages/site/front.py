@@ -5,28 +5,28 @@ from pathlib import Path
 from typing import Any
 
 from concord.errors import ConcordError, nearest, short
+from concord_studies import words
 from concord_studies.claims import ledger
 from concord_studies.claims.ledger import Row
 from concord_studies.configuration.study import Study
 from concord_studies.io import read_text
-from concord_studies.markup import fence, fold, markdown, markdown_table
+from concord_studies.markup import fence, fold, line, markdown, markdown_table
 from concord_studies.pages import claims as of_claims
 from concord_studies.pages.findings import (
-    PARTS_OF_TABLE,
+    COUNTED,
     count_parts,
     format_shortly,
     group_by_sentence,
 )
 from concord_studies.pages.site import papers
-from concord_studies.pages.site.claims import link_claims
+from concord_studies.pages.site.claims import link_count
+from concord_studies.pages.site.reference import kind_anchor
 from concord_studies.provenance import describe
 
 # What is said whatever was made: on Concord, the table, the figure that says most, and on starting.
 WORDS = read_text(papers.FRONT).split("---\n")
 LEADERS = 5  # of the arena, at each price
 SHOWN = ("price", "sampler", "mean rank")  # columns of a leaderboard
-# The verdicts to which a count of the table leads in the ledger.
-LEADS_TO = ("does not hold", "does not hold", "inconclusive", "holds")
 
 
 def page(
@@ -51,7 +51,10 @@ def page(
     marked, rows = rows, ledger.unmark_committed(rows)
     lines = ["# Concord", "", lead, ""]
     answers = _answer_what_holds(studies, rows) if rows else []
-    for _, leaders in boards.values():
+    for key, (_, leaders) in boards.items():
+        names = _link_samplers(studies[key]) if has("reference/samplers") else {}
+        for leader in leaders:
+            leader[1] = names.get(leader[1], leader[1])
         told = [*_name_leaders(leaders), *[which] * documented]
         answers += _panel("Which sampler should I take?", told)
     lines += fence("{container} answers", "\n".join(answers)) if answers else []
@@ -61,7 +64,7 @@ def page(
         table = _tabulate_studies(studies, rows, settings["findings"])
         lines += ["## What was found", "", of_claims.describe_verdicts(marked, ""), ""]
         lines += [counted, *table, "", "[All claims of all papers](claims.md)", ""]
-    lines += ["[All figures](figures.md)", ""] * has("figures")
+    lines += ["[Figures that have been made, or are committed](figures.md)", ""] * has("figures")
     for key, (origin, leaders) in boards.items():
         lines += ["## Which sampler leads", "", ranked, origin, ""]
         lines += [*markdown_table(SHOWN, leaders, 2), ""]
@@ -81,7 +84,7 @@ def _answer_what_holds(studies: Mapping[str, Study], rows: Sequence[Row]) -> lis
     printed = (row for row in rows if row["source"] not in (ledger.OURS, ledger.OUR_SENTENCE))
     sentences = group_by_sentence(printed)
     counts = count_parts(sentences)
-    counted = ", ".join(f"{counts[part]} {part.replace('s in', ' in')}" for part in PARTS_OF_TABLE)
+    counted = ", ".join(f"{counts[k]} {text}" for k, text in COUNTED.items() if counts[k])
     links = [
         f"[{markdown(study.about.samplers or study.name)}](papers/{key}.md)"
         for key, study in studies.items()
@@ -114,6 +117,16 @@ def _first_of_each_price(board: Sequence[str]) -> list[list[str]]:
         place = 1 if row[0] else place + 1
         entries += [[row[n] for n in places]] * (place <= LEADERS)
     return entries
+
+
+def _link_samplers(study: Study) -> dict[str, str]:
+    """Return links to the samplers of an arena's entries, by the entries' names in Markdown."""
+    links = {}
+    for run in study.runs.values():
+        if entry := run.labels.get("entry"):
+            name = markdown(line(words.name("entry", entry, study.sections.names)))
+            links[name] = f"[{name}](#{kind_anchor('samplers', run.document['sampler']['kind'])})"
+    return links
 
 
 def _name_leaders(leaders: Sequence[Sequence[str]]) -> list[str]:
@@ -151,7 +164,7 @@ def describe_origin(settings: Mapping[str, Any], compared: ledger.Comparison) ->
 def _tabulate_studies(
     studies: Mapping[str, Study], rows: Sequence[Row], chosen: Sequence[str]
 ) -> list[str]:
-    """Return a table of papers: how many of their sentences fail, are open or hold, and one each.
+    """Return a table of papers: how many of their sentences fail or hold, and so on, and one each.
 
     A sentence that the paper does not make is not counted. Shown is the first one chosen, else the
     first. A study of our own is in it if a claim of it is chosen, or none of any.
@@ -174,9 +187,9 @@ def _tabulate_studies(
         paper += f", {markdown(study.about.samplers)}" * bool(study.about.samplers)
         first = next((named[name] for name in chosen if name in named), sentences[0])
         shown = [
-            link_claims(str(counts[part]), paper=study.name, verdict=verdict) if printed else ""
-            for part, verdict in zip(PARTS_OF_TABLE, LEADS_TO, strict=True)
+            link_count(str(counts[kind]), study, kind) if counts[kind] else "0" * bool(printed)
+            for kind in COUNTED
         ]
         table.append([paper, *shown, format_shortly(first)])
-    columns = ("paper", *PARTS_OF_TABLE, "one of its sentences, and its number")
+    columns = ("paper", *COUNTED, "one of its sentences, and its number")
     return fence("{table}", "\n".join([":class: papers", "", *markdown_table(columns, table)]))

@@ -7,7 +7,7 @@ It is the page of the study's claims with figures and tables. Their anchors are
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from concord_studies import words
@@ -21,6 +21,7 @@ from concord_studies.pages import claims as of_claims
 from concord_studies.pages.captions import Caption
 from concord_studies.pages.findings import format_shortly, group_by_sentence
 from concord_studies.pages.markdown import Section
+from concord_studies.pages.site.claims import link_counts
 from concord_studies.provenance import read_provenance
 
 WIDE = 360  # points; a column of print has 250
@@ -55,6 +56,7 @@ def study_page(study: Study, rows: Sequence[Row], results: Path, seeds_note: str
         shown = name and find_output(study, section, name, results)
         return f"[{markdown(name)}](#{_anchor(study, section, name)})" if shown else markdown(name)
 
+    counts = link_counts(study, group_by_sentence(unmarked))
     page = of_claims.claims_page(study, rows, seeds_note, parts, link)
     title, _, rest = page.partition("\n\n")
     names = [study.name, *study.about.samplers.split(", ")]
@@ -63,7 +65,7 @@ def study_page(study: Study, rows: Sequence[Row], results: Path, seeds_note: str
         names += [study.key, author]
         rest = f"{title.removeprefix('# ')}\n\n{rest}"
         title = f"# {markdown(name_with_samplers(study))}"
-    return "\n".join([title, "", *index_entries(names), rest])
+    return "\n".join([title, "", *index_entries(names), *[counts, ""] * bool(counts), rest])
 
 
 def name_with_samplers(study: Study) -> str:
@@ -109,8 +111,8 @@ def picture_lines(study: Study, name: str, results: Path) -> list[str]:
     return [*_picture(path, results, alt), *captions.lines_above_fold(caption)]
 
 
-def gallery(studies: Iterable[Study], results: Path, sources: Path) -> list[str]:
-    """Return the page of all figures that were made, each a link to its place; [] if none was.
+def gallery(studies: Collection[Study], results: Path, sources: Path) -> list[str]:
+    """Return the page of figures that were made or are committed, each a link; [] if there is none.
 
     sources: the folder of the site's sources, into which small pictures are written.
     """
@@ -135,8 +137,10 @@ def gallery(studies: Iterable[Study], results: Path, sources: Path) -> list[str]
             lines_of = "\n".join([*options, "", markdown(_heading(name, figure.title))])
             entries += fence(f"{{figure}} {place}", lines_of)
         lines += [f"## {markdown(name_with_samplers(study))}", "", *entries] * bool(entries)
-    head = ["# All figures", "", "Each leads to its place.", ""]
-    return [*head, *lines] if lines else []
+    of_papers = [study for study in studies if study.printed]
+    shown = sum(f"## {markdown(name_with_samplers(study))}" in lines for study in of_papers)
+    head = f"Figures of {shown} of {len(of_papers)} papers have been made or are committed."
+    return ["# Figures", "", f"{head} Each leads to its place.", "", *lines] if lines else []
 
 
 def find_multiverse(folder: Path) -> tuple[Path, list[Path]] | None:
@@ -178,14 +182,19 @@ def _show_section(study: Study, section: str, rows: Sequence[Row], results: Path
     names = study.outputs(section)
     made = [name for name in names if find_output(study, section, name, results)]
     lines: list[str] = []
+    committed = 0
     for name, entry in names.items():
         shown = _show_output if name in made else _show_committed
         if about := shown(study, section, name, rows, results):
             place = _anchor(study, section, name)
             lines += [f"({place})=", f"### {_heading(name, entry.title)}", "", *about]
-    counted = f"{len(made)} of {len(names)} {section}"
-    told = f"{counted} have been made; `snakemake {study.key}` makes all."
-    missing = [told, ""] * (len(made) < len(names))
+            committed += name not in made
+    counted = f"{len(made) or 'None'} of {len(names)} {section}"
+    told = f"{counted} {'have' if len(made) > 1 else 'has'} been made here"
+    told += f", and {committed} shown below {'are' if committed > 1 else 'is'} committed" * (
+        committed > 0
+    )
+    missing = [f"{told}; `snakemake {study.key}` makes all.", ""] * (len(made) < len(names))
     return Section(HEADINGS[section] if lines else "", "", lines=[*missing, *lines])
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from concord import kinds
@@ -53,6 +54,7 @@ PYTHON = {
     ),
     "errors": ("Errors and warnings", ("ConcordError", "DivergenceWarning")),
 }
+PROJECT = 3  # folders from a study's to its project's
 DOCUMENTS = 4  # that a name's section links to at most
 # What a plug-in's docstring may be made of to be typeset: prose, lists, equations and code.
 PROSE = {
@@ -78,7 +80,7 @@ def pages(pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         for name in kinds.names(package):
             kind = describe_kind(package, name, execute=False)
             named = f"{kind['name']} ({name})" if kind["name"] else name
-            lines += [f"## {markdown(named)}", ""]
+            lines += [f"({kind_anchor(package, name)})=", f"## {markdown(named)}", ""]
             if package == "samplers":
                 lines += index_entries([kind["name"] or name])
             lines += _docstring_lines(kind)
@@ -99,13 +101,18 @@ def pages(pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         yield f"python-{name}", "\n".join(lines)
 
 
+def kind_anchor(package: str, name: str) -> str:
+    """Return the anchor of a kind in the site, such as "kind-samplers-d-ula"."""
+    return f"kind-{package}-{name}".replace("_", "-")
+
+
 def _docstring_lines(kind: Mapping[str, Any]) -> list[str]:
     """Return a kind's docstring as markup, or as it is typed if it is a plug-in's without it."""
     text = kind["text"] if kind["equation"] else kind["text"].replace("|", "\\|")
     text = re.sub(r"^Examples\n-+$", ".. rubric:: Examples\n", text, flags=re.M)
     if not kind["from"]:
         return fence("{eval-rst}", text)
-    lines = [f"A plug-in, {markdown(kind['from'])}.", ""]
+    lines = [f"A plug-in, {markdown(_shorten_origin(kind['from']))}.", ""]
     if _is_prose(text):
         lines += fence("{eval-rst}", text)
     elif kind["text"].strip():
@@ -115,6 +122,15 @@ def _docstring_lines(kind: Mapping[str, Any]) -> list[str]:
     if "options" not in kind and "metrics" not in kind:
         lines += ["No study uses it: `concord describe` says which options it takes.", ""]
     return lines
+
+
+def _shorten_origin(origin: str) -> str:
+    """Return the file of a plug-in from its project's folder on; a distribution as it is."""
+    for study in kinds.studies:  # config/papers/<key> of a project
+        project = [study, *study.parents][: PROJECT + 1][-1]
+        if Path(origin).is_relative_to(project):
+            return Path(origin).relative_to(project).as_posix()
+    return origin
 
 
 def _is_prose(text: str) -> bool:

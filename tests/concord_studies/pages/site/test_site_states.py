@@ -218,7 +218,8 @@ def test_a_site_at_every_stage(studies, tmp_path, built, stage):
     table = text.partition("What was found")[2].partition("How to start")[0]
     row = table.partition("Gürbüzbalaban and others (2021)")[2].partition("Tzikas and others")[0]
     shown = (
-        r" ?, DE-SGLD , DE-SGHMC [a-z ]+: \d+ [a-z ]+: \d+ open: \d+ holds: \d+ [a-z, ]+: On the "
+        r" ?, DE-SGLD , DE-SGHMC [a-z ]+: \d+ [a-z ]+: \d+ open: \d+ not run: \d+ holds: \d+ "
+        r"neither: \d+ [a-z, ]+: On the "
     )
     assert re.match(shown, row)
     anything_judged = any(made.folder.glob("*/claims.csv"))
@@ -247,7 +248,7 @@ def test_a_page_counts_its_figures_and_says_what_is_seen(studies, tmp_path, buil
     site = built(made.folder)
     page = site / "papers" / f"{KEY}.html"
     text = text_of(page)
-    assert re.search(rf"1 of \d+ figures have been made; snakemake {KEY} makes all\.", text)
+    assert re.search(rf"1 of \d+ figures has been made here; snakemake {KEY} makes all\.", text)
     (seen,) = pages(site)[page].pictures
     assert seen == "Title. What is seen."
     first = "The results of DE-SGHMC are quite similar to those of DE-SGLD ."  # names in tags
