@@ -8,7 +8,7 @@ which sampler to take. docs/python.md shows them at work.
 
 from importlib import import_module
 
-__version__ = "1.0.1"
+__version__ = "1.1.0"
 
 # Where each name lives; it is imported when it is asked for, so that `import concord` takes a tenth
 # of a second. SPEC 1's convention, by this module's __getattr__ (PEP 562): lazy_loader would be a
